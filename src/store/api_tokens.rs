@@ -107,10 +107,8 @@ impl ApiTokenStore<'_> {
             "UPDATE api_tokens SET revoked_at_ms = $2 WHERE id = $1 AND revoked_at_ms IS NULL RETURNING ",
             columns!()
         );
-        let revoked = sqlx::query(sql).bind(id.to_string()).bind(now.as_millisecond()).fetch_optional(&mut *tx).await?;
-        let Some(revoked) = revoked.as_ref().map(token).transpose()? else {
-            return self.get(id).await;
-        };
+        let query = sqlx::query(sql).bind(id.to_string()).bind(now.as_millisecond());
+        let Some(revoked) = tx.optional(query, token).await? else { return self.get(id).await };
         let subject = format!("token {id}");
         log(&mut tx, actor, AuditAction::RevokeToken, &subject, Some(&audit_details(&revoked)), None, now).await?;
         tx.commit().await?;
@@ -118,13 +116,13 @@ impl ApiTokenStore<'_> {
     }
 
     pub async fn get(self, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM api_tokens WHERE id = $1");
+        let sql = select!("FROM api_tokens WHERE id = $1");
         self.optional(sqlx::query(sql).bind(id.to_string()), token).await
     }
 
     /// The newest tokens, revoked ones included.
     pub async fn list(self) -> Result<Vec<ApiToken>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM api_tokens ORDER BY id DESC LIMIT $1");
+        let sql = select!("FROM api_tokens ORDER BY id DESC LIMIT $1");
         self.all(sqlx::query(sql).bind(MAX_LISTED), token).await
     }
 

@@ -170,12 +170,10 @@ impl AuditLogStore<'_> {
     /// Every action name that occurs in the log.
     pub async fn audit_actions(self) -> Result<Vec<String>, StoreError> {
         // This reads the index once per action. `DISTINCT` would read the whole index.
-        let query = sqlx::query(
-            "WITH RECURSIVE actions(action) AS (SELECT MIN(action) FROM audit_log UNION ALL
+        let sql = "WITH RECURSIVE actions(action) AS (SELECT MIN(action) FROM audit_log UNION ALL
                SELECT (SELECT MIN(action) FROM audit_log WHERE action > actions.action) FROM actions
                WHERE actions.action IS NOT NULL)
-             SELECT action FROM actions WHERE action IS NOT NULL",
-        );
-        self.all(query, |row| row::text(row, "action")).await
+             SELECT action FROM actions WHERE action IS NOT NULL";
+        self.all(sqlx::query(sql), |row| row::text(row, "action")).await
     }
 }

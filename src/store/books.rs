@@ -86,7 +86,7 @@ impl BookStore<'_> {
                 )
                 .bind(next - DAY_MS)
                 .bind(sum.account.as_str())
-                .bind(sum.currency.as_str().to_owned())
+                .bind(sum.currency.as_str())
                 .bind(sum.debits)
                 .bind(sum.credits)
                 .execute(&mut *tx)
@@ -271,8 +271,7 @@ pub(crate) async fn first_movement(c: &mut Connection, from: i64, to: i64) -> Re
         "SELECT failed_at_ms AS at_ms FROM failed_refunds WHERE failed_at_ms >= $1 AND failed_at_ms < $2
            AND made_at_ms IS NOT NULL ORDER BY failed_at_ms LIMIT 1",
     ] {
-        let found = sqlx::query(sql).bind(from).bind(to).fetch_optional(&mut *c).await?;
-        let found = found.map(|row| row::int(&row, "at_ms")).transpose()?;
+        let found = c.optional(sqlx::query(sql).bind(from).bind(to), |row| row::int(row, "at_ms")).await?;
         first = first.into_iter().chain(found).min();
     }
     Ok(first)
@@ -490,7 +489,7 @@ impl BookStore<'_> {
         rows: i64,
     ) -> Result<(Vec<JournalLine>, Option<JournalCursor>), StoreError> {
         let query = sqlx::query(source.sql()).bind(after.at_ms).bind(to.as_millisecond());
-        let query = query.bind(after.id.clone()).bind(after.account.clone()).bind(rows);
+        let query = query.bind(&after.id).bind(&after.account).bind(rows);
         let found = self
             .all(query, |row| {
                 let cursor = JournalCursor {

@@ -16,7 +16,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::sales::is_over;
-use crate::{DepositStore, MAX_ROWS, StoreError, Tx, bind_ids, list, padded, placeholders, row, wallet};
+use crate::{DepositStore, StoreError, Tx, for_rows, int, row, text, wallet};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{OrderId, SaleId, UserId};
 
@@ -62,17 +62,15 @@ fn deposit(row: &AnyRow) -> Result<Deposit, sqlx::Error> {
 
 impl DepositStore<'_> {
     /// The deposits of an account in all sales, including returned ones, for its export.
-    pub async fn deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE user_id = $1 ORDER BY sale_id");
+    pub(crate) async fn deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
+        let sql = select!("FROM deposits WHERE user_id = $1 ORDER BY sale_id");
         self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
     }
 
     /// An account's deposits that are set aside now, the newest first.
     pub async fn held_deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL ORDER BY held_at_ms DESC, sale_id DESC"
+        let sql = select!(
+            "FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL ORDER BY held_at_ms DESC, sale_id DESC"
         );
         self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
     }
@@ -92,8 +90,8 @@ impl DepositStore<'_> {
     /// too low.
     pub async fn hold(self, id: SaleId, user: UserId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let found = sqlx::query("SELECT deposit FROM sales WHERE id = $1").bind(id.0).fetch_optional(&mut *tx).await?;
-        let amount = found.map(|row| row.try_get("deposit")).transpose()?.flatten();
+        let query = sqlx::query("SELECT deposit FROM sales WHERE id = $1").bind(id.0);
+        let amount = tx.optional(query, |row| row.try_get("deposit")).await?.flatten();
         let is_held = take(&mut tx, id, amount, &[user]).await?.is_empty();
         if is_held {
             tx.commit().await?;
@@ -157,49 +155,25 @@ fn accounts_of(user: UserId) -> [LedgerAccount; 2] {
 
 /// The last deposit of each account in a sale.
 async fn last_deposits(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> Result<HashMap<UserId, Deposit>, sqlx::Error> {
-    let mut found = HashMap::with_capacity(users.len());
-    for chunk in padded(users) {
-        let users = list(chunk.len(), 1);
-        let sql = format!(concat!("SELECT ", columns!(), " FROM deposits WHERE sale_id = $1 AND user_id IN {}"), users);
-        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
-        for row in query.fetch_all(&mut **tx).await? {
-            let deposit = deposit(&row)?;
-            found.insert(deposit.user_id, deposit);
-        }
-    }
-    Ok(found)
+    let sql = select!("FROM deposits WHERE sale_id = $1 AND user_id IN $ids");
+    let read = |row: &AnyRow| deposit(row).map(|deposit| (deposit.user_id, deposit));
+    tx.all_of(sql, &[int(sale.0)], users, read).await
 }
 
 /// The accounts that have a live order of a sale.
 async fn buyers(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, sqlx::Error> {
-    let mut found = HashSet::new();
-    for chunk in padded(users) {
-        let users = list(chunk.len(), 1);
-        let sql = format!(
-            "SELECT user_id FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN {users}"
-        );
-        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
-        for row in query.fetch_all(&mut **tx).await? {
-            found.insert(row::parsed(&row, "user_id")?);
-        }
-    }
-    Ok(found)
+    let sql = "SELECT user_id FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN $ids";
+    tx.all_of(sql, &[int(sale.0)], users, |row| row::parsed(row, "user_id")).await
 }
 
 /// Writes deposits. They replace the accounts' earlier ones.
 async fn insert(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
-    for chunk in deposits.chunks(MAX_ROWS) {
-        let sql = format!(
-            "INSERT INTO deposits (sale_id, user_id, number, amount, held_at_ms) VALUES {}
-             ON CONFLICT (user_id, sale_id) DO UPDATE SET number = excluded.number, amount = excluded.amount,
-               held_at_ms = excluded.held_at_ms, returned_at_ms = NULL",
-            placeholders(chunk.len(), 5)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for Deposit { sale_id, user_id, number, amount, held_at, .. } in chunk {
-            query = query.bind(sale_id.0).bind(user_id.to_string()).bind(*number).bind(*amount);
-            query = query.bind(held_at.as_millisecond());
-        }
+    let sql = "INSERT INTO deposits (sale_id, user_id, number, amount, held_at_ms) VALUES $rows
+         ON CONFLICT (user_id, sale_id) DO UPDATE SET number = excluded.number, amount = excluded.amount,
+           held_at_ms = excluded.held_at_ms, returned_at_ms = NULL";
+    for query in for_rows(sql, deposits, |of| {
+        [int(of.sale_id.0), text(of.user_id), int(of.number), int(of.amount), int(of.held_at.as_millisecond())]
+    }) {
         query.execute(&mut **tx).await?;
     }
     Ok(())
@@ -238,11 +212,7 @@ impl DepositStore<'_> {
     /// Returns at most [`MAX_RETURNS`] deposits of a sale to the wallets. The result is their number.
     pub async fn give_back(self, sale: SaleId) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL ORDER BY user_id LIMIT $2"
-        );
+        let sql = select!("FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL ORDER BY user_id LIMIT $2");
         let rows = sqlx::query(sql).bind(sale.0).bind(MAX_RETURNS).fetch_all(&mut *tx).await?;
         let due = rows.iter().map(deposit).collect::<Result<Vec<_>, _>>()?;
         give_back(&mut tx, &due).await?;
@@ -253,14 +223,12 @@ impl DepositStore<'_> {
 
 /// Returns the deposit of an account that withdraws, unless the account has a live order of the sale.
 pub(crate) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<(), sqlx::Error> {
-    let sql = concat!(
-        "SELECT ",
-        columns!(),
-        " FROM deposits WHERE sale_id = $1 AND user_id = $2 AND returned_at_ms IS NULL AND NOT EXISTS (SELECT 1 FROM orders
-           WHERE orders.sale_id = deposits.sale_id AND orders.user_id = deposits.user_id AND status IN ('unpaid', 'paid'))"
+    let sql = select!(
+        "FROM deposits WHERE sale_id = $1 AND user_id = $2 AND returned_at_ms IS NULL AND NOT EXISTS
+           (SELECT 1 FROM orders WHERE orders.sale_id = deposits.sale_id AND orders.user_id = deposits.user_id
+            AND status IN ('unpaid', 'paid'))"
     );
-    let found = sqlx::query(sql).bind(sale.0).bind(user.to_string()).fetch_optional(&mut **tx).await?;
-    let due = found.as_ref().map(deposit).transpose()?;
+    let due = tx.optional(sqlx::query(sql).bind(sale.0).bind(user.to_string()), deposit).await?;
     give_back(tx, due.as_slice()).await
 }
 
@@ -269,19 +237,18 @@ pub(crate) async fn of_order(tx: &mut Tx, order: OrderId) -> Result<Option<Depos
     let sql = "SELECT deposits.sale_id, deposits.user_id, number, deposits.amount, held_at_ms, returned_at_ms
          FROM orders JOIN deposits ON deposits.user_id = orders.user_id AND deposits.sale_id = orders.sale_id
          WHERE orders.id = $1 AND returned_at_ms IS NULL";
-    let found = sqlx::query(sql).bind(order.to_string()).fetch_optional(&mut **tx).await?;
-    found.as_ref().map(deposit).transpose()
+    tx.optional(sqlx::query(sql).bind(order.to_string()), deposit).await
 }
 
 /// The deposits of an account that are set aside, in all sales.
 pub(crate) async fn of_user(tx: &mut Tx, user: UserId) -> Result<Vec<Deposit>, sqlx::Error> {
-    let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL");
+    let sql = select!("FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL");
     sqlx::query(sql).bind(user.to_string()).fetch_all(&mut **tx).await?.iter().map(deposit).collect()
 }
 
 /// Returns the deposits of a draft that is deleted, and deletes the rows.
 pub(crate) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
-    let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL");
+    let sql = select!("FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL");
     let held = sqlx::query(sql).bind(sale.0).fetch_all(&mut **tx).await?;
     let held = held.iter().map(deposit).collect::<Result<Vec<_>, _>>()?;
     give_back(tx, &held).await?;

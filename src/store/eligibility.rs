@@ -12,7 +12,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::audit_log::log;
-use crate::{EligibilityStore, MAX_ROWS, StoreError, Tx, list, placeholders, row};
+use crate::{EligibilityStore, StoreError, Tx, for_rows, int, list, row, text};
 use domain::{AuditAction, GroupKind, InvitationCode, SaleId, UserId};
 
 /// How long groups are kept after the end of their sale: orders are delivered and questions answered by then.
@@ -68,7 +68,7 @@ impl EligibilityStore<'_> {
     }
 
     /// The groups of an account in all sales, for its export.
-    pub async fn all_groups_of(self, user: UserId) -> Result<Vec<(SaleId, Group, Timestamp)>, StoreError> {
+    pub(crate) async fn all_groups_of(self, user: UserId) -> Result<Vec<(SaleId, Group, Timestamp)>, StoreError> {
         let sql = "SELECT sale_id, kind, digest, claimed_at_ms FROM sale_groups WHERE user_id = $1
              ORDER BY sale_id, kind, digest";
         let read =
@@ -92,7 +92,7 @@ impl EligibilityStore<'_> {
             list(groups.len(), 2)
         );
         let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string());
-        let query = groups.iter().fold(query, |query, group| query.bind(group.digest.clone()));
+        let query = groups.iter().fold(query, |query, group| query.bind(&group.digest));
         Ok(self.optional(query, group).await?.map(|group| group.kind))
     }
 
@@ -119,7 +119,7 @@ impl EligibilityStore<'_> {
             let sql =
                 "INSERT INTO sale_groups (sale_id, kind, digest, user_id, claimed_at_ms) VALUES ($1, $2, $3, $4, $5)
                  ON CONFLICT DO NOTHING";
-            let query = sqlx::query(sql).bind(sale.0).bind(kind.as_str()).bind(digest.clone());
+            let query = sqlx::query(sql).bind(sale.0).bind(kind.as_str()).bind(digest);
             if query.bind(user.to_string()).bind(now).execute(&mut *tx).await?.rows_affected() == 0 {
                 return Ok(Some(*kind));
             }
@@ -218,13 +218,10 @@ impl EligibilityStore<'_> {
              VALUES ($1, (SELECT COALESCE(MAX(batch), 0) + 1 FROM invitation_batches WHERE sale_id = $1), $2, $3)
              RETURNING batch";
         let now = tx.now;
-        let query = sqlx::query(sql).bind(sale.0).bind(actor.to_owned()).bind(now.as_millisecond());
+        let query = sqlx::query(sql).bind(sale.0).bind(actor).bind(now.as_millisecond());
         let batch = row::int(&query.fetch_one(&mut *tx).await?, "batch")?;
-        for chunk in codes.chunks(MAX_ROWS) {
-            let sql = format!("INSERT INTO invitations (sale_id, hash, batch) VALUES {}", placeholders(chunk.len(), 3));
-            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, code| {
-                query.bind(sale.0).bind(code.hash(sale)).bind(batch)
-            });
+        let sql = "INSERT INTO invitations (sale_id, hash, batch) VALUES $rows";
+        for query in for_rows(sql, codes, |code| [int(sale.0), text(code.hash(sale)), int(batch)]) {
             query.execute(&mut *tx).await?;
         }
         let made = json!({"batch": batch, "invitations": codes.len()});
@@ -310,7 +307,7 @@ impl EligibilityStore<'_> {
     }
 
     /// When an account redeemed codes, for its export.
-    pub async fn invitations_of(self, user: UserId) -> Result<Vec<(SaleId, Option<Timestamp>)>, StoreError> {
+    pub(crate) async fn invitations_of(self, user: UserId) -> Result<Vec<(SaleId, Option<Timestamp>)>, StoreError> {
         let sql = "SELECT sale_id, redeemed_at_ms FROM invitations WHERE user_id = $1 ORDER BY sale_id, redeemed_at_ms";
         let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), row::optional_time(row, "redeemed_at_ms")?));
         self.all(sqlx::query(sql).bind(user.to_string()), read).await

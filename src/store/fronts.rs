@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::audit_log::log;
 use crate::sales::changes::touch;
-use crate::{DecisionStore, FrontStore, StoreError, placeholders, row};
+use crate::{DecisionStore, FrontStore, StoreError, Value, for_rows, int, row, text};
 use domain::front::{Comparison, DecisionCounts, Difference, NamedCustomer, ShopDecision};
 use domain::{AuditAction, Sale, SaleFront, SaleId};
 
@@ -71,8 +71,7 @@ impl FrontStore<'_> {
     ) -> Result<Option<SavedFront>, StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
-        let row = sqlx::query(SAVED).bind(sale.0).fetch_optional(&mut *tx).await?;
-        let before = row.as_ref().map(saved).transpose()?.unwrap_or_default();
+        let before = tx.optional(sqlx::query(SAVED).bind(sale.0), saved).await?.unwrap_or_default();
         if versions.is_some_and(|versions| !versions.contains(&before.version())) {
             return Ok(None);
         }
@@ -163,17 +162,18 @@ impl DecisionStore<'_> {
             return Ok(None);
         }
         let now = self.now().await?.as_millisecond();
-        let sql = format!(
+        let sql =
             "INSERT INTO shop_decisions (sale_id, id, shopper, quantity, decided, at_ms, reference, received_at_ms)
-             VALUES {} ON CONFLICT (sale_id, id) DO NOTHING",
-            placeholders(decisions.len(), 8)
-        );
-        let query = decisions.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, decision| {
-            let query = query.bind(sale.0).bind(&decision.id).bind(&decision.shopper);
-            let query = query.bind(i64::from(decision.quantity)).bind(decision.decided.as_str());
-            query.bind(decision.at.as_millisecond()).bind(decision.reference.clone()).bind(now)
-        });
-        Ok(Some(query.execute(&self.pool).await?.rows_affected()))
+             VALUES $rows ON CONFLICT (sale_id, id) DO NOTHING";
+        let mut added = 0;
+        for query in for_rows(sql, decisions, |of| {
+            let (shopper, quantity, decided) = (text(&of.shopper), int(of.quantity), text(of.decided));
+            let (at, reference) = (int(of.at.as_millisecond()), Value::Text(of.reference.clone()));
+            [int(sale.0), text(&of.id), shopper, quantity, decided, at, reference, int(now)]
+        }) {
+            added += query.execute(&self.pool).await?.rows_affected();
+        }
+        Ok(Some(added))
     }
 
     /// Compares all decisions of a sale, in the order of their time, with what this shop would have decided.
@@ -188,7 +188,7 @@ impl DecisionStore<'_> {
         let mut comparison = Comparison::of(sale);
         let mut after = (i64::MIN, String::new());
         loop {
-            let query = sqlx::query(sql).bind(sale.id.0).bind(after.0).bind(after.1.clone()).bind(BATCH_SIZE);
+            let query = sqlx::query(sql).bind(sale.id.0).bind(after.0).bind(&after.1).bind(BATCH_SIZE);
             let page = self.all(query, decision).await?;
             let is_last = (page.len() as i64) < BATCH_SIZE;
             if let Some((last, _)) = page.last() {

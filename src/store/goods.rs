@@ -3,17 +3,15 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;
 use crate::sales::changes::{next_id, touch};
 use crate::sales::drafts::create_in;
-use crate::{
-    Announce, GoodsStore, MAX_ROWS, RequestId, SaleDraft, SaleRefusal, SaveOptions, StoreError, Tx, list, row,
-};
+use crate::{Announce, GoodsStore, RequestId, SaleDraft, SaleRefusal, SaveOptions, StoreError, Tx, row};
 use domain::{AuditAction, Bilingual, CategoryId, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture, SaleId};
 
 /// The definition of new or edited goods. `None` keeps the current value.
@@ -66,8 +64,7 @@ impl From<sqlx::Error> for GoodsRefusal {
 
 /// The name of goods.
 pub(crate) async fn name(tx: &mut Tx, id: GoodsId) -> Result<Bilingual, sqlx::Error> {
-    let query = sqlx::query("SELECT name_zh, name_en FROM goods WHERE id = $1").bind(id.0);
-    let row = query.fetch_one(&mut **tx).await?;
+    let row = sqlx::query("SELECT name_zh, name_en FROM goods WHERE id = $1").bind(id.0).fetch_one(&mut **tx).await?;
     Ok(Bilingual::new(row::text(&row, "name_zh")?, row::text(&row, "name_en")?))
 }
 
@@ -95,7 +92,7 @@ fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
 impl GoodsStore<'_> {
     /// All goods, archived ones included.
     pub async fn list(self) -> Result<Vec<Goods>, StoreError> {
-        let rows = sqlx::query(concat!("SELECT ", columns!(), " FROM goods ORDER BY id")).fetch_all(&self.pool).await?;
+        let rows = sqlx::query(select!("FROM goods ORDER BY id")).fetch_all(&self.pool).await?;
         let mut pictures: HashMap<i64, Vec<Picture>> = galleries(&mut self.pool.acquire().await?).await?;
         let mut all = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -243,7 +240,7 @@ async fn check_variant_of(tx: &mut Tx, goods: &Goods) -> Result<(), GoodsRefusal
 }
 
 async fn read(connection: &mut Connection, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
-    let sql = concat!("SELECT ", columns!(), " FROM goods WHERE id = $1");
+    let sql = select!("FROM goods WHERE id = $1");
     let Some(row) = sqlx::query(sql).bind(id.0).fetch_optional(&mut *connection).await? else { return Ok(None) };
     Ok(Some(goods(&row, gallery(connection, id).await?)?))
 }
@@ -392,18 +389,9 @@ impl GoodsStore<'_> {
 
     /// The pictures with these names, in the same order. Unknown names are skipped.
     pub async fn pictures(self, names: &[String]) -> Result<Vec<Picture>, StoreError> {
-        let mut found = HashMap::new();
-        for names in names.chunks(MAX_ROWS) {
-            let sql = format!(
-                concat!("SELECT ", picture_columns!(), " FROM pictures WHERE name IN {}"),
-                list(names.len(), 0)
-            );
-            let query = names.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, name| query.bind(name));
-            for row in query.fetch_all(&self.pool).await? {
-                let picture = picture(&row)?;
-                found.insert(picture.name.clone(), picture);
-            }
-        }
+        let sql = concat!("SELECT ", picture_columns!(), " FROM pictures WHERE name IN $ids");
+        let read = |row: &AnyRow| picture(row).map(|picture| (picture.name.clone(), picture));
+        let mut found: HashMap<String, Picture> = self.all_of(sql, &[], names, read).await?;
         Ok(names.iter().filter_map(|name| found.remove(name)).collect())
     }
 
@@ -419,14 +407,10 @@ impl GoodsStore<'_> {
     /// Deletes pictures that are in no gallery, are not the logo, and were last used before `since`. Returns their number.
     pub async fn delete_unused_pictures(self, since: Timestamp) -> Result<u64, StoreError> {
         let mut tx = self.begin().await?;
-        let done = sqlx::query(
-            "DELETE FROM pictures WHERE touched_at_ms < $1
+        let sql = "DELETE FROM pictures WHERE touched_at_ms < $1
              AND NOT EXISTS (SELECT 1 FROM goods_pictures WHERE goods_pictures.picture = pictures.name)
-             AND NOT EXISTS (SELECT 1 FROM shop_settings WHERE logo = pictures.name)",
-        )
-        .bind(since.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
+             AND NOT EXISTS (SELECT 1 FROM shop_settings WHERE logo = pictures.name)";
+        let done = sqlx::query(sql).bind(since.as_millisecond()).execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(done.rows_affected())
     }
@@ -466,19 +450,12 @@ async fn replace_gallery(
 ) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM goods_pictures WHERE goods_id = $1").bind(id.0).execute(&mut **tx).await?;
     for (place, picture) in (1_i64..).zip(after) {
-        sqlx::query("INSERT INTO goods_pictures (goods_id, place, picture) VALUES ($1, $2, $3)")
-            .bind(id.0)
-            .bind(place)
-            .bind(&picture.name)
-            .execute(&mut **tx)
-            .await?;
+        let sql = "INSERT INTO goods_pictures (goods_id, place, picture) VALUES ($1, $2, $3)";
+        sqlx::query(sql).bind(id.0).bind(place).bind(&picture.name).execute(&mut **tx).await?;
     }
     for picture in before.iter().filter(|picture| !after.iter().any(|kept| kept.name == picture.name)) {
-        sqlx::query("UPDATE pictures SET touched_at_ms = $1 WHERE name = $2")
-            .bind(now.as_millisecond())
-            .bind(&picture.name)
-            .execute(&mut **tx)
-            .await?;
+        let sql = "UPDATE pictures SET touched_at_ms = $1 WHERE name = $2";
+        sqlx::query(sql).bind(now.as_millisecond()).bind(&picture.name).execute(&mut **tx).await?;
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ impl IdempotencyStore<'_> {
         let now = tx.now;
         let until = (now + ATTEMPT_TIMEOUT).as_millisecond();
         let keyed = |sql: &'static str| -> AnyQuery<'static> {
-            sqlx::query(sql).bind(new.user.to_string()).bind(new.request.clone()).bind(new.key.clone())
+            sqlx::query(sql).bind(new.user.to_string()).bind(&new.request).bind(&new.key)
         };
         keyed(
             "DELETE FROM idempotency_keys WHERE user_id = $1 AND request = $2 AND idempotency_key = $3
@@ -90,7 +90,7 @@ impl IdempotencyStore<'_> {
             "INSERT INTO idempotency_keys (user_id, request, idempotency_key, body, id, running_until_ms, created_at_ms)
              VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
         )
-        .bind(new.body.clone())
+        .bind(&new.body)
         .bind(id.0.to_string())
         .bind(until)
         .bind(now.as_millisecond())
@@ -132,8 +132,7 @@ impl IdempotencyStore<'_> {
                 "UPDATE idempotency_keys SET running_until_ms = 0 WHERE id = $1 AND attempts = $2 AND status IS NULL"
             }
         };
-        let query = sqlx::query(sql).bind(attempt.request.0.to_string()).bind(attempt.number);
-        query.execute(&self.pool).await?;
+        sqlx::query(sql).bind(attempt.request.0.to_string()).bind(attempt.number).execute(&self.pool).await?;
         Ok(())
     }
 

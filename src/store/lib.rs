@@ -3,28 +3,38 @@
 //!
 //! **Portability.** Every statement runs unchanged on SQLite and PostgreSQL, through `sqlx::Any`: `$1` placeholders,
 //! BIGINT and TEXT columns only, times as milliseconds since 1970, money as minor units, enums as their wire texts.
-//! Each table has one column list (`columns!`) and one function that maps its rows.
+//! Each table has one column list (`columns!`, which `select!` reads) and one function that maps its rows. Lists of ids
+//! and rows of any number are written by `statements`.
 //!
 //! **Locking order.** Transactions take locks in this order, so that they cannot deadlock:
 //! 0. the row of the request's idempotency key, which only attempts of this request lock;
 //! 1. the count of revocations ([`accounts`]: sessions), which serializes changes of accounts;
 //! 2. a refund that waits for approval, then the row of a user, then the row of a sale or packet;
-//! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods, their categories and sales. After the sale's row, so that
-//!    a change that waits for one sale does not keep the catalogue from all others;
-//! 4. the list of a draw or a waiting room (`ListLock`), or the row of a waitlist, then entries, places or waiters; then rows of orders,
-//!    payments and claims; an order before its payments and its holds; questions ([`questions`]);
+//! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods, their categories and sales. After
+//!    the sale's row, so that a change that waits for one sale does not keep the catalogue from all others;
+//! 4. the list of a draw or a waiting room (`ListLock`), or the row of a waitlist, then entries, places or waiters;
+//!    then rows of orders, payments and claims; an order before its payments and its holds; questions ([`questions`]);
 //! 5. transfers by id, then balances of users, deposits and packets by account ([`wallet`]): money moves last. A
 //!    transaction that takes a deposit locks the balances earlier ([`deposits`]);
-//! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: changes).
+//! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]:
+//!    changes).
 //!
 //! The row of the feed of changed orders ([`orders`]: changes) is locked by transactions that lock nothing else.
 //!
 //! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
 
+/// Selects the columns of the table of this module: `columns!` is its list.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!("SELECT ", columns!(), " ", $rest)
+    };
+}
+
 mod error;
 mod migrations;
 mod pool;
 mod row;
+mod statements;
 mod transaction;
 
 mod categories;
@@ -68,16 +78,17 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use sqlx::Any;
-use sqlx::any::{AnyArguments, AnyRow};
-use sqlx::query::Query;
 use tokio::sync::Semaphore;
 
 use base::clock::Clock;
 use pool::Pool;
+use statements::{
+    AnyQuery, MAX_ROWS, Value, bind, bind_ids, escaped_pattern, for_ids, for_numbers, for_rows, int, list,
+    next_attempt, padded, placeholders, text,
+};
 use transaction::{ListLock, Tx};
 
-pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USER, SavedAddress};
+pub use accounts::addresses::{AddressEdit, AddressRefusal, SavedAddress};
 pub use accounts::changes::{
     AccountChange, AccountChangeRefusal, AccountEdit, Actor, COMMAND_LINE, StaffPolicy, first_valid_issue,
 };
@@ -109,7 +120,7 @@ pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState
 pub use mail::{MAX_SUBSCRIPTIONS_PER_USER, Mail, PushSubscription};
 pub use migrations::SchemaState;
 pub use orders::HeldUnits;
-pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS, OrderTotals, StatusCount};
+pub use orders::changes::{ChangedOrders, OrderTotals, StatusCount};
 pub use orders::holds::{AppealOutcome, HoldChange};
 pub use orders::intake::{Demand, PersistedOrder};
 pub use orders::invoices::{FoundInvoice, InvoiceOutcome};
@@ -148,12 +159,6 @@ pub use waiting_rooms::calls::{Pace, PaceChange};
 pub use waiting_rooms::places::{GatheredPlace, JoinOutcome, Joining};
 pub use waitlists::{MAX_COUNTED_WAITERS, OffersMade, WaitOutcome};
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
-
-/// Rows per statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
-/// PostgreSQL 65 535).
-const MAX_ROWS: usize = 512;
-
-type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
 
 /// A handle to the database. Clones share one pool.
 #[derive(Clone)]
@@ -237,24 +242,6 @@ impl Store {
 
     pub async fn close(&self) {
         self.pool.close().await;
-    }
-
-    /// Reads all rows of a query and maps them.
-    async fn all<T>(
-        &self,
-        query: AnyQuery<'_>,
-        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<Vec<T>, StoreError> {
-        Ok(query.fetch_all(&self.pool).await?.iter().map(map).collect::<Result<_, _>>()?)
-    }
-
-    /// Reads the row of a query and maps it; `None` if there is none.
-    async fn optional<T>(
-        &self,
-        query: AnyQuery<'_>,
-        map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<Option<T>, StoreError> {
-        Ok(query.fetch_optional(&self.pool).await?.as_ref().map(map).transpose()?)
     }
 }
 
@@ -357,58 +344,6 @@ handles! {
     linked_accounts: LinkedAccountStore,
 }
 
-/// The SQL for the time of the next attempt after `now`, which is `$1`: `first_ms` later at first, then twice as long
-/// after every failed attempt, at most `first_ms << doublings`.
-fn next_attempt(first_ms: u32, doublings: u32) -> String {
-    let doubled = format!("CAST(CASE WHEN attempts < {doublings} THEN attempts ELSE {doublings} END AS INTEGER)");
-    format!("attempts = attempts + 1, next_attempt_at_ms = $1 + {first_ms} * (CAST(1 AS BIGINT) << {doubled})")
-}
-
-/// Placeholders for `VALUES`: `($1,$2),($3,$4)` for two rows of two columns.
-fn placeholders(rows: usize, columns: usize) -> String {
-    let mut text = String::with_capacity(rows * columns * 6);
-    for row in 0..rows {
-        text.push_str(if row == 0 { "(" } else { ",(" });
-        for column in 1..=columns {
-            if column > 1 {
-                text.push(',');
-            }
-            text.push('$');
-            text.push_str(&(row * columns + column).to_string());
-        }
-        text.push(')');
-    }
-    text
-}
-
-/// Placeholders for `IN`: `($2,$3,$4)` for three items after the first parameter.
-fn list(count: usize, after: usize) -> String {
-    let numbers: Vec<String> = (1..=count).map(|n| format!("${}", after + n)).collect();
-    format!("({})", numbers.join(","))
-}
-
-/// A text as a part of a `LIKE` pattern whose escape is a backslash.
-fn escaped_pattern(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
-}
-
-/// Binds the ids of an `IN` list.
-fn bind_ids<'q>(query: AnyQuery<'q>, ids: &[impl ToString]) -> AnyQuery<'q> {
-    ids.iter().fold(query, |query, id| query.bind(id.to_string()))
-}
-
-/// Chunks for `IN` lists, and for rows that may be written twice. The last item is repeated until the length is a power of
-/// two, beyond 64 a multiple of 64, so that only a few distinct statements are prepared and planned.
-fn padded<T>(all: &[T]) -> impl Iterator<Item = Vec<&T>> {
-    all.chunks(MAX_ROWS).map(|chunk| {
-        let size = match chunk.len() {
-            length @ ..64 => length.next_power_of_two(),
-            length => length.next_multiple_of(64),
-        };
-        chunk.iter().chain(std::iter::repeat(&chunk[chunk.len() - 1])).take(size).collect()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -424,16 +359,5 @@ mod tests {
             drop(tx);
             store.begin().await.unwrap().commit().await.unwrap();
         }
-    }
-
-    #[test]
-    fn placeholders_are_numbered_and_lists_padded() {
-        assert_eq!(placeholders(2, 2), "($1,$2),($3,$4)");
-        assert_eq!(list(3, 1), "($2,$3,$4)");
-        let all: Vec<usize> = (0..MAX_ROWS + 3).collect();
-        let chunks: Vec<Vec<&usize>> = padded(&all).collect();
-        assert_eq!((chunks.len(), chunks[0].len()), (2, MAX_ROWS));
-        assert_eq!(chunks[1], [&MAX_ROWS, &(MAX_ROWS + 1), &(MAX_ROWS + 2), &(MAX_ROWS + 2)]);
-        assert_eq!(padded::<usize>(&[]).count(), 0);
     }
 }

@@ -6,10 +6,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use super::{LinkedAccountStore, StoreError, Tx, placeholders, row};
+use super::{LinkedAccountStore, StoreError, Tx, for_rows, int, row, text};
 use domain::{AccountLink, LinkDigest, PaymentId, SaleId, UserId};
 
 /// How long the digests of a sale are stored after its end.
@@ -64,19 +63,12 @@ async fn insert(
     links: &[LinkDigest],
     at: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    if links.is_empty() {
-        return Ok(());
+    let sql = "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms) VALUES $rows ON CONFLICT DO NOTHING";
+    for query in for_rows(sql, links, |link| {
+        [text(user), int(sale.0), text(link.kind), text(&link.digest), int(at.as_millisecond())]
+    }) {
+        query.execute(&mut **tx).await?;
     }
-    let sql = format!(
-        "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms) VALUES {} ON CONFLICT DO NOTHING",
-        placeholders(links.len(), 5)
-    );
-    let mut query = sqlx::query(AssertSqlSafe(sql));
-    for link in links {
-        query = query.bind(user.to_string()).bind(sale.0).bind(link.kind.as_str());
-        query = query.bind(link.digest.clone()).bind(at.as_millisecond());
-    }
-    query.execute(&mut **tx).await?;
     Ok(())
 }
 
@@ -111,7 +103,7 @@ impl LinkedAccountStore<'_> {
         loop {
             let mut query = sqlx::query(sql).bind(sale.0);
             for key in &after {
-                query = query.bind(key.clone());
+                query = query.bind(key);
             }
             let part = self.all(query.bind(PART_SIZE), account_link).await?;
             let is_last = (part.len() as i64) < PART_SIZE;

@@ -63,6 +63,20 @@ pub(super) struct NewMail {
     pub subscription: Option<String>,
 }
 
+impl NewMail {
+    /// A message by mail.
+    pub(super) fn by_mail(
+        user: Option<UserId>,
+        recipient: impl ToString,
+        locale: Locale,
+        kind: MailKind,
+        facts: Value,
+    ) -> NewMail {
+        let recipient = recipient.to_string();
+        NewMail { user, recipient, locale, kind, facts, useful_until: None, subscription: None }
+    }
+}
+
 /// The recipient of messages to browsers, instead of an address.
 const PUSH: &str = "push";
 
@@ -86,14 +100,14 @@ pub(super) async fn write(tx: &mut Tx, mails: &[NewMail]) -> Result<(), sqlx::Er
             query = query
                 .bind(id.to_string())
                 .bind(mail.user.map(|user| user.to_string()))
-                .bind(mail.recipient.clone())
+                .bind(&mail.recipient)
                 .bind(mail.locale.as_str())
                 .bind(mail.kind.as_str())
                 .bind(mail.facts.to_string())
                 .bind(now.as_millisecond())
                 .bind(expires_at.as_millisecond())
                 .bind(now.as_millisecond())
-                .bind(mail.subscription.clone());
+                .bind(&mail.subscription);
         }
         query.execute(&mut **tx).await?;
     }
@@ -154,10 +168,9 @@ macro_rules! columns {
 }
 
 fn mail(row: &AnyRow) -> Result<Mail, sqlx::Error> {
-    let user: Option<String> = row.try_get("user_id")?;
     Ok(Mail {
         id: row::text(row, "id")?,
-        user_id: user.map(|user| user.parse().map_err(|_| row::undecodable("user_id"))).transpose()?,
+        user_id: row::optional_parsed(row, "user_id")?,
         username: row.try_get("username")?,
         recipient: row::text(row, "recipient")?,
         locale: row::parsed(row, "locale")?,
@@ -180,10 +193,8 @@ impl MailStore<'_> {
     /// Messages by mail that wait and are due. Messages that have waited longest come first.
     pub async fn due(self, limit: i64) -> Result<Vec<Mail>, StoreError> {
         let sql = format!(
-            concat!(
-                "SELECT ",
-                columns!(),
-                " FROM mails LEFT JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
+            select!(
+                "FROM mails LEFT JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
                    AND next_attempt_at_ms <= $1 AND kind IN ({}) ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
             ),
             known_kinds()
@@ -230,16 +241,14 @@ impl MailStore<'_> {
         let until = self.now().await?.saturating_add(duration).unwrap_or(Timestamp::MAX).as_millisecond();
         let sql = "UPDATE mails SET attempts = attempts + 1, next_attempt_at_ms = $3
              WHERE id = $1 AND attempts = $2 AND state = 'waiting'";
-        let query = sqlx::query(sql).bind(of.id.clone()).bind(of.attempts).bind(until);
-        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
+        Ok(sqlx::query(sql).bind(&of.id).bind(of.attempts).bind(until).execute(&self.pool).await?.rows_affected() == 1)
     }
 
     /// Records that the mail server accepted a message, or that the message is given up.
     pub async fn end(self, id: &str, state: MailState, error: Option<&str>) -> Result<(), StoreError> {
         let sql = "UPDATE mails SET state = $2, ended_at_ms = $3, error = $4 WHERE id = $1 AND state = 'waiting'";
         let now = self.now().await?.as_millisecond();
-        let query = sqlx::query(sql).bind(id.to_owned()).bind(state.as_str()).bind(now).bind(error.map(str::to_owned));
-        query.execute(&self.pool).await?;
+        sqlx::query(sql).bind(id).bind(state.as_str()).bind(now).bind(error).execute(&self.pool).await?;
         Ok(())
     }
 
@@ -250,11 +259,10 @@ impl MailStore<'_> {
         let postponed = next_attempt(1000, 12).replacen("attempts = attempts + 1, ", "", 1);
         let sql = format!("UPDATE mails SET {postponed}, error = $3 WHERE id = $2 AND state = 'waiting'");
         let now = self.now().await?;
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(now.as_millisecond());
-        query.bind(id.to_owned()).bind(error.to_owned()).execute(&self.pool).await?;
+        sqlx::query(AssertSqlSafe(sql)).bind(now.as_millisecond()).bind(id).bind(error).execute(&self.pool).await?;
         if let Some(until) = wait.and_then(|wait| now.checked_add(wait).ok()) {
             let sql = "UPDATE mails SET next_attempt_at_ms = $2 WHERE id = $1 AND next_attempt_at_ms < $2";
-            sqlx::query(sql).bind(id.to_owned()).bind(until.as_millisecond()).execute(&self.pool).await?;
+            sqlx::query(sql).bind(id).bind(until.as_millisecond()).execute(&self.pool).await?;
         }
         Ok(())
     }
@@ -270,26 +278,22 @@ impl MailStore<'_> {
     /// Messages by mail before the message with this id, newest first.
     pub async fn mails(self, before: Option<&str>, limit: i64) -> Result<Vec<Mail>, StoreError> {
         let sql = format!(
-            concat!(
-                "SELECT ",
-                columns!(),
-                " FROM mails LEFT JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
+            select!(
+                "FROM mails LEFT JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
                    AND kind IN ({}) ORDER BY mails.id DESC LIMIT $2"
             ),
             known_kinds()
         );
         // `g` sorts after every UUID.
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(before.unwrap_or("g").to_owned()).bind(limit);
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(before.unwrap_or("g")).bind(limit);
         self.numbered(self.all(query, mail).await?).await
     }
 
     /// The messages of one account, by mail and to its browsers, newest first.
     pub async fn mails_of(self, user: UserId) -> Result<Vec<Mail>, StoreError> {
         let sql = format!(
-            concat!(
-                "SELECT ",
-                columns!(),
-                " FROM mails JOIN users ON users.id = user_id WHERE user_id = $1 AND kind IN ({})
+            select!(
+                "FROM mails JOIN users ON users.id = user_id WHERE user_id = $1 AND kind IN ({})
                  ORDER BY mails.id DESC LIMIT 500"
             ),
             known_kinds()
@@ -306,8 +310,7 @@ impl MailStore<'_> {
         let query = sqlx::query(sql).bind((now - KEEP).as_millisecond()).bind(PURGE_SIZE);
         let deleted = query.execute(&self.pool).await?.rows_affected();
         let sql = "DELETE FROM mails WHERE user_id IS NULL AND expires_at_ms < $1";
-        let query = sqlx::query(sql).bind((now - KEEP_OF_REGISTRATIONS).as_millisecond());
-        query.execute(&self.pool).await?;
+        sqlx::query(sql).bind((now - KEEP_OF_REGISTRATIONS).as_millisecond()).execute(&self.pool).await?;
         self.accounts().purge_known_devices(now).await?;
         Ok(deleted == PURGE_SIZE as u64)
     }
@@ -346,11 +349,11 @@ impl PushStore<'_> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
         let sql = "DELETE FROM push_subscriptions WHERE session_id = $1 OR endpoint = $2";
-        sqlx::query(sql).bind(session.to_string()).bind(endpoint.as_str().to_owned()).execute(&mut *tx).await?;
+        sqlx::query(sql).bind(session.to_string()).bind(endpoint.as_str()).execute(&mut *tx).await?;
         let sql =
             "INSERT INTO push_subscriptions (id, user_id, session_id, endpoint, p256dh, auth, locale, created_at_ms)
              SELECT $1, user_id, id, $2, $3, $4, $5, $6 FROM sessions WHERE id = $7 AND user_id = $8";
-        let query = sqlx::query(sql).bind(Uuid::now_v7().to_string()).bind(endpoint.as_str().to_owned());
+        let query = sqlx::query(sql).bind(Uuid::now_v7().to_string()).bind(endpoint.as_str());
         let query = query.bind(keys.p256dh_text()).bind(keys.auth_text()).bind(locale.as_str());
         let query = query.bind(tx.now.as_millisecond()).bind(session.to_string()).bind(user.to_string());
         if query.execute(&mut *tx).await?.rows_affected() == 0 {
@@ -358,8 +361,7 @@ impl PushStore<'_> {
         }
         let sql = "DELETE FROM push_subscriptions WHERE user_id = $1 AND id NOT IN (SELECT id FROM push_subscriptions
              WHERE user_id = $1 ORDER BY created_at_ms DESC, id DESC LIMIT $2)";
-        let query = sqlx::query(sql).bind(user.to_string()).bind(MAX_SUBSCRIPTIONS_PER_USER);
-        query.execute(&mut *tx).await?;
+        sqlx::query(sql).bind(user.to_string()).bind(MAX_SUBSCRIPTIONS_PER_USER).execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(true)
     }
@@ -379,8 +381,7 @@ impl PushStore<'_> {
 
     /// Ends a subscription that the push service does not know any more.
     pub async fn end_subscription(self, id: &str) -> Result<(), StoreError> {
-        let query = sqlx::query("DELETE FROM push_subscriptions WHERE id = $1").bind(id.to_owned());
-        query.execute(&self.pool).await?;
+        sqlx::query("DELETE FROM push_subscriptions WHERE id = $1").bind(id).execute(&self.pool).await?;
         Ok(())
     }
 
@@ -405,21 +406,21 @@ impl PushStore<'_> {
     /// Stores a key, unless another process has stored one first.
     pub async fn add_push_key(self, encrypted: &str) -> Result<(), StoreError> {
         let sql = "INSERT INTO push_keys (id, encrypted) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
-        sqlx::query(sql).bind(encrypted.to_owned()).execute(&self.pool).await?;
+        sqlx::query(sql).bind(encrypted).execute(&self.pool).await?;
         Ok(())
     }
 
     /// Replaces the encrypted form of the same key.
     pub async fn re_encrypt_push_key(self, old: &str, new: &str) -> Result<(), StoreError> {
         let sql = "UPDATE push_keys SET encrypted = $2 WHERE encrypted = $1";
-        sqlx::query(sql).bind(old.to_owned()).bind(new.to_owned()).execute(&self.pool).await?;
+        sqlx::query(sql).bind(old).bind(new).execute(&self.pool).await?;
         Ok(())
     }
 
     /// Deletes a key that cannot be decrypted, and all subscriptions, which are valid for this key only.
     pub async fn drop_push_key(self, encrypted: &str) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        let query = sqlx::query("DELETE FROM push_keys WHERE encrypted = $1").bind(encrypted.to_owned());
+        let query = sqlx::query("DELETE FROM push_keys WHERE encrypted = $1").bind(encrypted);
         if query.execute(&mut *tx).await?.rows_affected() > 0 {
             sqlx::query("DELETE FROM push_subscriptions").execute(&mut *tx).await?;
         }

@@ -58,18 +58,13 @@ impl LeaseStore<'_> {
         // The time may be a little old when it is used. Then the lease ends earlier, and no lease is taken too early.
         let now = self.now().await?.as_millisecond();
         // The token counts the holders, for operators.
-        let query = sqlx::query(
-            "INSERT INTO leases (name, holder, token, expires_at_ms) VALUES ($1, $2, 1, $3)
+        let sql = "INSERT INTO leases (name, holder, token, expires_at_ms) VALUES ($1, $2, 1, $3)
              ON CONFLICT (name) DO UPDATE SET
                token = CASE WHEN leases.holder = excluded.holder THEN leases.token ELSE leases.token + 1 END,
                holder = excluded.holder,
                expires_at_ms = excluded.expires_at_ms
-             WHERE leases.holder = excluded.holder OR leases.expires_at_ms < $4",
-        )
-        .bind(name)
-        .bind(holder)
-        .bind(now + duration.as_millis() as i64)
-        .bind(now);
+             WHERE leases.holder = excluded.holder OR leases.expires_at_ms < $4";
+        let query = sqlx::query(sql).bind(name).bind(holder).bind(now + duration.as_millis() as i64).bind(now);
         Ok(query.execute(&self.pool).await?.rows_affected() == 1)
     }
 
@@ -82,11 +77,8 @@ impl LeaseStore<'_> {
 
     /// Releases a lease, so that the next holder does not wait for its expiry.
     pub async fn release(self, name: &str, holder: &str) -> Result<(), StoreError> {
-        sqlx::query("UPDATE leases SET expires_at_ms = 0 WHERE name = $1 AND holder = $2")
-            .bind(name)
-            .bind(holder)
-            .execute(&self.pool)
-            .await?;
+        let sql = "UPDATE leases SET expires_at_ms = 0 WHERE name = $1 AND holder = $2";
+        sqlx::query(sql).bind(name).bind(holder).execute(&self.pool).await?;
         Ok(())
     }
 }

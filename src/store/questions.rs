@@ -79,12 +79,11 @@ macro_rules! columns {
 }
 
 fn question(row: &AnyRow) -> Result<Question, sqlx::Error> {
-    let user: Option<String> = row.try_get("user_id")?;
     Ok(Question {
         id: row::parsed(row, "id")?,
         goods_id: GoodsId(row::int(row, "goods_id")?),
         sale_id: SaleId(row::int(row, "sale_id")?),
-        user_id: user.map(|user| user.parse().map_err(|_| row::undecodable("user_id"))).transpose()?,
+        user_id: row::optional_parsed(row, "user_id")?,
         locale: row::parsed(row, "locale")?,
         text: row::text(row, "text")?,
         asked_at: row::time(row, "asked_at_ms")?,
@@ -100,7 +99,7 @@ impl QuestionStore<'_> {
     pub async fn ask(self, new: &NewQuestion) -> Result<AskOutcome, StoreError> {
         let mut tx = self.begin().await?;
         if let Some(user) = new.user {
-            if !lock_account(&mut tx, user).await? {
+            if !tx.lock_kept_user(user).await? {
                 return Ok(AskOutcome::NoSuchAccount);
             }
             let open = open_questions(&mut tx, user).await?;
@@ -195,19 +194,9 @@ impl QuestionStore<'_> {
     }
 }
 
-/// Locks the account's row. Returns `false` if the account was deleted.
-async fn lock_account(tx: &mut Tx, user: UserId) -> Result<bool, sqlx::Error> {
-    let sql = "UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL";
-    Ok(sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?.rows_affected() == 1)
-}
-
 /// The open questions of an account, at most one more than it may have.
 async fn open_questions(tx: &mut Tx, user: UserId) -> Result<Vec<Question>, sqlx::Error> {
-    let sql = concat!(
-        "SELECT ",
-        columns!(),
-        " FROM questions WHERE user_id = $1 AND status = 'open' ORDER BY questions.id LIMIT $2"
-    );
+    let sql = select!("FROM questions WHERE user_id = $1 AND status = 'open' ORDER BY questions.id LIMIT $2");
     let query = sqlx::query(sql).bind(user.to_string()).bind(MAX_OPEN_QUESTIONS + 1);
     query.fetch_all(&mut **tx).await?.iter().map(question).collect()
 }
@@ -220,9 +209,8 @@ async fn lock(tx: &mut Tx, id: QuestionId) -> Result<(), sqlx::Error> {
 }
 
 async fn read(tx: &mut Tx, id: QuestionId) -> Result<Option<Question>, sqlx::Error> {
-    let sql = concat!("SELECT ", columns!(), " FROM questions WHERE questions.id = $1");
-    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
-    row.as_ref().map(question).transpose()
+    let sql = select!("FROM questions WHERE questions.id = $1");
+    tx.optional(sqlx::query(sql).bind(id.to_string()), question).await
 }
 
 async fn insert(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
@@ -235,7 +223,7 @@ async fn insert(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
     .bind(question.sale_id.0)
     .bind(question.user_id.map(|user| user.to_string()))
     .bind(question.locale.as_str())
-    .bind(question.text.clone())
+    .bind(&question.text)
     .bind(question.asked_at.as_millisecond())
     .bind(question.status.as_str())
     .execute(&mut **tx)
@@ -247,7 +235,7 @@ async fn update(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE questions SET status = $2, answer = $3, answered_at_ms = $4, version = $5 WHERE id = $1")
         .bind(question.id.to_string())
         .bind(question.status.as_str())
-        .bind(question.answer.clone())
+        .bind(&question.answer)
         .bind(question.answered_at.map(|at| at.as_millisecond()))
         .bind(question.version)
         .execute(&mut **tx)

@@ -3,10 +3,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
-use super::{ReminderStore, StoreError, Tx, bind_ids, goods, list, mail, padded, row, sales};
+use super::{ReminderStore, StoreError, Tx, for_ids, goods, int, mail, row, sales};
 use domain::{MailKind, OrderId, SaleId, SaleState, UserId};
 
 /// How long before the start, and before the end of the time to pay, notices are written.
@@ -110,15 +110,11 @@ impl ReminderStore<'_> {
         let starts_at = sale.starts_at().filter(|at| sale.state == SaleState::Scheduled && *at > tx.now);
         let Some(starts_at) = starts_at else { return Ok(false) };
         let sql = "SELECT user_id FROM reminders WHERE sale_id = $1 AND told_at_ms IS NULL ORDER BY user_id LIMIT $2";
-        let rows = sqlx::query(sql).bind(id.0).bind(MAX_NOTICES).fetch_all(&mut *tx).await?;
-        let users = rows.iter().map(|row| row::parsed(row, "user_id")).collect::<Result<Vec<UserId>, _>>()?;
-        for chunk in padded(&users) {
-            let sql = format!(
-                "UPDATE reminders SET told_at_ms = $2 WHERE sale_id = $1 AND user_id IN {}",
-                list(chunk.len(), 2)
-            );
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(tx.now.as_millisecond());
-            bind_ids(query, &chunk).execute(&mut *tx).await?;
+        let query = sqlx::query(sql).bind(id.0).bind(MAX_NOTICES);
+        let users: Vec<UserId> = tx.all(query, |row| row::parsed(row, "user_id")).await?;
+        let sql = "UPDATE reminders SET told_at_ms = $2 WHERE sale_id = $1 AND user_id IN $ids";
+        for query in for_ids(sql, &[int(id.0), int(tx.now.as_millisecond())], &users) {
+            query.execute(&mut *tx).await?;
         }
         let facts = json!({"goods": goods::name(&mut tx, sale.goods_id).await?, "sale": id, "at": starts_at});
         mail::notify_all(&mut tx, &users, MailKind::SaleStarts, &facts, Some(starts_at)).await?;

@@ -22,6 +22,12 @@ pub(super) fn parsed<T: FromStr>(row: &AnyRow, column: &str) -> Result<T> {
     text(row, column)?.parse().map_err(|_| undecodable(column))
 }
 
+/// Like [`parsed`]; `None` if there is no value.
+pub(super) fn optional_parsed<T: FromStr>(row: &AnyRow, column: &str) -> Result<Option<T>> {
+    let text: Option<String> = row.try_get(column)?;
+    text.map(|text| text.parse().map_err(|_| undecodable(column))).transpose()
+}
+
 pub(super) fn time(row: &AnyRow, column: &str) -> Result<Timestamp> {
     Timestamp::from_millisecond(int(row, column)?).map_err(|_| undecodable(column))
 }

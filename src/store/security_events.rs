@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::{MAX_ROWS, SecurityEventStore, StoreError, placeholders, row};
+use super::{SecurityEventStore, StoreError, for_rows, int, row, text};
 use domain::ids::first_id_of;
 use domain::{SecurityClass, UserId};
 
@@ -53,18 +53,13 @@ pub struct SecurityEventFilter {
 impl SecurityEventStore<'_> {
     /// Writes rows with their present counts. Writing a row again replaces its count, so that a write may run twice.
     pub async fn save(self, rows: &[SecurityEventRow]) -> Result<(), StoreError> {
-        for chunk in rows.chunks(MAX_ROWS) {
-            let sql = format!(
-                "INSERT INTO security_events (id, class, account, network, detail, at_ms, events) VALUES {}
-                 ON CONFLICT (id) DO UPDATE SET events = excluded.events",
-                placeholders(chunk.len(), 7)
-            );
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for row in chunk {
-                let account = row.account.map(|id| id.to_string()).unwrap_or_default();
-                query = query.bind(row.id.clone()).bind(row.class.clone()).bind(account).bind(row.network.clone());
-                query = query.bind(row.detail.clone()).bind(row.at.as_millisecond()).bind(row.events);
-            }
+        let sql = "INSERT INTO security_events (id, class, account, network, detail, at_ms, events) VALUES $rows
+             ON CONFLICT (id) DO UPDATE SET events = excluded.events";
+        for query in for_rows(sql, rows, |row| {
+            let SecurityEventRow { id, class, account, network, detail, at, events } = row;
+            let account = text(account.map(|id| id.to_string()).unwrap_or_default());
+            [text(id), text(class), account, text(network), text(detail), int(at.as_millisecond()), int(*events)]
+        }) {
             let mut tx = self.begin().await?;
             query.execute(&mut *tx).await?;
             tx.commit().await?;
@@ -74,17 +69,11 @@ impl SecurityEventStore<'_> {
 
     /// Writes the present totals of one process.
     pub async fn save_totals(self, process: &str, totals: &[SecurityTotal]) -> Result<(), StoreError> {
-        for chunk in totals.chunks(MAX_ROWS) {
-            let sql = format!(
-                "INSERT INTO security_event_hours (hour_ms, class, process, events) VALUES {}
-                 ON CONFLICT (hour_ms, class, process) DO UPDATE SET events = excluded.events",
-                placeholders(chunk.len(), 4)
-            );
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for total in chunk {
-                let hour = total.hour.as_millisecond();
-                query = query.bind(hour).bind(total.class.clone()).bind(process.to_owned()).bind(total.events);
-            }
+        let sql = "INSERT INTO security_event_hours (hour_ms, class, process, events) VALUES $rows
+             ON CONFLICT (hour_ms, class, process) DO UPDATE SET events = excluded.events";
+        for query in for_rows(sql, totals, |total| {
+            [int(total.hour.as_millisecond()), text(&total.class), text(process), int(total.events)]
+        }) {
             let mut tx = self.begin().await?;
             query.execute(&mut *tx).await?;
             tx.commit().await?;
@@ -134,10 +123,9 @@ impl SecurityEventStore<'_> {
 
     /// The events of all processes by hour and class, of the hours that begin at `from` or later.
     pub async fn totals(self, from: Timestamp) -> Result<Vec<SecurityTotal>, StoreError> {
-        let query = sqlx::query(
-            "SELECT hour_ms, class, CAST(SUM(events) AS BIGINT) AS events FROM security_event_hours
-             WHERE hour_ms >= $1 GROUP BY hour_ms, class",
-        );
+        let sql = "SELECT hour_ms, class, CAST(SUM(events) AS BIGINT) AS events FROM security_event_hours
+             WHERE hour_ms >= $1 GROUP BY hour_ms, class";
+        let query = sqlx::query(sql);
         self.all(query.bind(from.as_millisecond()), |row| {
             Ok(SecurityTotal {
                 hour: row::time(row, "hour_ms")?,

@@ -43,18 +43,18 @@ fn view(row: &AnyRow) -> Result<SavedView, sqlx::Error> {
 impl SavedViewStore<'_> {
     /// The views that a member of the staff has of a list, by name.
     pub async fn list(self, owner: UserId, list: ConsoleList) -> Result<Vec<SavedView>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM saved_views WHERE user_id = $1 AND list = $2 ORDER BY name");
+        let sql = select!("FROM saved_views WHERE user_id = $1 AND list = $2 ORDER BY name");
         self.all(sqlx::query(sql).bind(owner.to_string()).bind(list.as_str()), view).await
     }
 
     /// All views of a member of the staff.
     pub(super) async fn views_for_export(self, owner: UserId) -> Result<Vec<SavedView>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM saved_views WHERE user_id = $1 ORDER BY list, name");
+        let sql = select!("FROM saved_views WHERE user_id = $1 ORDER BY list, name");
         self.all(sqlx::query(sql).bind(owner.to_string()), view).await
     }
 
     pub async fn get(self, owner: UserId, id: Uuid) -> Result<Option<SavedView>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM saved_views WHERE id = $1 AND user_id = $2");
+        let sql = select!("FROM saved_views WHERE id = $1 AND user_id = $2");
         self.optional(sqlx::query(sql).bind(id.to_string()).bind(owner.to_string()), view).await
     }
 
@@ -64,7 +64,7 @@ impl SavedViewStore<'_> {
         // Serializes views of one person, so that they are counted correctly.
         tx.lock_user(owner).await?;
         let sql = "SELECT COUNT(*) AS n FROM saved_views WHERE user_id = $1 AND list = $2 AND name <> $3";
-        let query = sqlx::query(sql).bind(owner.to_string()).bind(new.list.as_str()).bind(new.name.clone());
+        let query = sqlx::query(sql).bind(owner.to_string()).bind(new.list.as_str()).bind(&new.name);
         let others = row::int(&query.fetch_one(&mut *tx).await?, "n")?;
         if others >= SavedView::MAX_PER_LIST as i64 {
             return Ok(SaveViewOutcome::TooMany);
@@ -73,7 +73,7 @@ impl SavedViewStore<'_> {
             "INSERT INTO saved_views (id, user_id, list, name, query, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT (user_id, list, name) DO UPDATE SET query = excluded.query";
         let query = sqlx::query(sql).bind(new.id.to_string()).bind(owner.to_string()).bind(new.list.as_str());
-        let query = query.bind(new.name.clone()).bind(new.query.clone()).bind(now.as_millisecond());
+        let query = query.bind(&new.name).bind(&new.query).bind(now.as_millisecond());
         query.execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(SaveViewOutcome::Saved)
@@ -84,12 +84,12 @@ impl SavedViewStore<'_> {
         tx.lock_user(owner).await?;
         let taken = "SELECT 1 FROM saved_views WHERE user_id = $1 AND name = $2 AND id <> $3
              AND list = (SELECT list FROM saved_views WHERE id = $3)";
-        let query = sqlx::query(taken).bind(owner.to_string()).bind(name.to_owned()).bind(id.to_string());
+        let query = sqlx::query(taken).bind(owner.to_string()).bind(name).bind(id.to_string());
         if query.fetch_optional(&mut *tx).await?.is_some() {
             return Ok(SaveViewOutcome::NameTaken);
         }
         let query = sqlx::query("UPDATE saved_views SET name = $3 WHERE id = $1 AND user_id = $2");
-        let query = query.bind(id.to_string()).bind(owner.to_string()).bind(name.to_owned());
+        let query = query.bind(id.to_string()).bind(owner.to_string()).bind(name);
         if query.execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(SaveViewOutcome::NoSuchView);
         }
@@ -198,8 +198,8 @@ impl ShopSettingsStore<'_> {
     ) -> Result<Option<ShopSettings>, StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
-        let row = sqlx::query("SELECT settings, updated_at_ms FROM shop_settings").fetch_optional(&mut *tx).await?;
-        let before = row.as_ref().map(settings).transpose()?.unwrap_or_default();
+        let query = sqlx::query("SELECT settings, updated_at_ms FROM shop_settings");
+        let before = tx.optional(query, settings).await?.unwrap_or_default();
         if before.version() != after.version() {
             return Ok(None);
         }
@@ -278,8 +278,7 @@ impl ShippingStore<'_> {
     ) -> Result<Option<SavedShipping>, StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
-        let row = sqlx::query(SAVED_SHIPPING).fetch_optional(&mut *tx).await?;
-        let before = row.as_ref().map(saved_shipping).transpose()?.unwrap_or_default();
+        let before = tx.optional(sqlx::query(SAVED_SHIPPING), saved_shipping).await?.unwrap_or_default();
         if versions.is_some_and(|versions| !versions.contains(&before.version())) {
             return Ok(None);
         }

@@ -93,6 +93,12 @@ impl Tx {
         Ok(())
     }
 
+    /// As [`Tx::lock_user`]. Locks nothing and returns `false` if the account was deleted.
+    pub(super) async fn lock_kept_user(&mut self, user: UserId) -> Result<bool, sqlx::Error> {
+        let sql = "UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL";
+        Ok(sqlx::query(sql).bind(user.to_string()).execute(&mut **self).await?.rows_affected() == 1)
+    }
+
     /// Locks the list of a sale until the end of the transaction. A transaction that is alone needs no lock.
     pub(super) async fn lock_list(&mut self, lock: ListLock, sale: SaleId) -> Result<(), sqlx::Error> {
         if !self.is_alone {

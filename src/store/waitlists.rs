@@ -8,14 +8,14 @@ use std::collections::{HashMap, VecDeque};
 
 use jiff::Timestamp;
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use crate::accounts::is_closed;
 use crate::mail::notify_all;
 use crate::pool::Connection;
-use crate::{LockPatience, StoreError, Tx, WaitlistStore, deposits, list, padded, row, sales};
+use crate::{LockPatience, StoreError, Tx, WaitlistStore, deposits, for_numbers, row, sales};
 use domain::claim::Claim;
 use domain::{
     Bucket, MailKind, OrderId, OrderStatus, Phase, Sale, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist,
@@ -92,18 +92,17 @@ macro_rules! columns {
 }
 
 fn waiter(row: &AnyRow) -> Result<Waiter, sqlx::Error> {
-    let order: Option<String> = row.try_get("order_id")?;
     Ok(Waiter {
         user_id: row::parsed(row, "user_id")?,
         quantity: row::int(row, "quantity")? as u32,
         joined_at: row::time(row, "joined_at_ms")?,
         place: row::int(row, "place")?,
         state: row::parsed(row, "state")?,
-        order_id: order.map(|id| id.parse().map_err(|_| row::undecodable("order_id"))).transpose()?,
+        order_id: row::optional_parsed(row, "order_id")?,
     })
 }
 
-const OWN: &str = concat!("SELECT ", columns!(), " FROM waiters WHERE sale_id = $1 AND user_id = $2");
+const OWN: &str = select!("FROM waiters WHERE sale_id = $1 AND user_id = $2");
 
 /// Counts accounts for which units of a sale are kept, and the units that they want.
 const WAITED: &str = "SELECT COUNT(*) AS accounts, CAST(COALESCE(SUM(quantity), 0) AS BIGINT) AS units
@@ -116,7 +115,7 @@ impl WaitlistStore<'_> {
     }
 
     /// The places of an account on all waitlists, for its export.
-    pub async fn waiters_of(self, user: UserId) -> Result<Vec<(SaleId, Waiter)>, StoreError> {
+    pub(crate) async fn waiters_of(self, user: UserId) -> Result<Vec<(SaleId, Waiter)>, StoreError> {
         let sql = concat!("SELECT sale_id, ", columns!(), " FROM waiters WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), waiter(row)?));
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
@@ -126,8 +125,7 @@ impl WaitlistStore<'_> {
     pub async fn waits_of(self, user: UserId, limit: i64) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT sale_id FROM waiters WHERE user_id = $1 AND state = 'waiting'
              ORDER BY joined_at_ms DESC, sale_id DESC LIMIT $2";
-        let query = sqlx::query(sql).bind(user.to_string()).bind(limit);
-        self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await
+        self.all(sqlx::query(sql).bind(user.to_string()).bind(limit), |row| Ok(SaleId(row::int(row, "sale_id")?))).await
     }
 
     /// Accounts that wait before this one, at most [`MAX_COUNTED_WAITERS`].
@@ -162,13 +160,9 @@ impl WaitlistStore<'_> {
     /// The sales among these for which accounts wait, with their [`waited_units`](WaitlistStore::waited_units).
     pub async fn waited_for(self, sales: &[SaleId]) -> Result<HashMap<SaleId, i64>, StoreError> {
         let mut waited = HashMap::new();
-        for chunk in padded(sales) {
-            let sql = format!(
-                "SELECT sale_id FROM waitlists WHERE sale_id IN {} AND EXISTS (SELECT 1 FROM waiters
-                   WHERE waiters.sale_id = waitlists.sale_id AND state = 'waiting')",
-                list(chunk.len(), 0)
-            );
-            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, sale| query.bind(sale.0));
+        let sql = "SELECT sale_id FROM waitlists WHERE sale_id IN $ids AND EXISTS (SELECT 1 FROM waiters
+               WHERE waiters.sale_id = waitlists.sale_id AND state = 'waiting')";
+        for query in for_numbers(sql, &[], &sales.iter().map(|sale| sale.0).collect::<Vec<_>>()) {
             for sale in self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await? {
                 waited.insert(sale, self.waited_units(sale).await?);
             }
@@ -241,8 +235,8 @@ pub(crate) async fn waited_units(
     now: Timestamp,
 ) -> Result<i64, sqlx::Error> {
     let sql = "SELECT segment_ms FROM waitlists WHERE sale_id = $1";
-    let found = sqlx::query(sql).bind(sale.0).fetch_optional(&mut *connection).await?;
-    let Some(began) = found.map(|row| row::time(&row, "segment_ms")).transpose()? else { return Ok(0) };
+    let began = connection.optional(sqlx::query(sql).bind(sale.0), |row| row::time(row, "segment_ms")).await?;
+    let Some(began) = began else { return Ok(0) };
     let query = sqlx::query(WAITED).bind(sale.0).bind(waitlist::due_below(began, now));
     let found = query.bind(waitlist::MAX_KEEPING_WAITERS).fetch_one(&mut *connection).await?;
     Ok(waitlist::units_kept(row::int(&found, "accounts")?, row::int(&found, "units")?))
@@ -250,8 +244,7 @@ pub(crate) async fn waited_units(
 
 async fn live_order(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<Option<OrderId>, sqlx::Error> {
     let sql = "SELECT id FROM orders WHERE sale_id = $1 AND user_id = $2 AND status IN ('unpaid', 'paid')";
-    let found = sqlx::query(sql).bind(sale.0).bind(user.to_string()).fetch_optional(&mut **tx).await?;
-    found.map(|row| row::parsed(&row, "id")).transpose()
+    tx.optional(sqlx::query(sql).bind(sale.0).bind(user.to_string()), |row| row::parsed(row, "id")).await
 }
 
 // Offers: the first accounts on a waitlist are called, each with the id of its future order. The stock backend grants
@@ -286,15 +279,15 @@ struct Turn {
 }
 
 fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
-    let order: Option<String> = row.try_get("order_id")?;
-    let live: Option<String> = row.try_get("live_order")?;
+    let order: Option<OrderId> = row::optional_parsed(row, "order_id")?;
+    let live: Option<OrderId> = row::optional_parsed(row, "live_order")?;
     // A live order with the called id is the offer itself, which is about to be recorded.
     let has_another = live.is_some() && live != order;
     Ok(Turn {
         user_id: row::parsed(row, "user_id")?,
         quantity: row::int(row, "quantity")?,
         place: row::int(row, "place")?,
-        order_id: order.map(|id| id.parse().map_err(|_| row::undecodable("order_id"))).transpose()?,
+        order_id: order,
         cannot_buy: is_closed(row)? || has_another,
     })
 }
@@ -334,7 +327,7 @@ impl WaitlistStore<'_> {
                 _ => "state = 'offered', since_ms = $3",
             };
             let sql = format!("UPDATE waiters SET {set} WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'");
-            let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string());
+            let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string());
             query.bind(now.as_millisecond()).execute(&mut *tx).await?;
             if status == OrderStatus::Unpaid {
                 let pay_by = row::time(row, "pay_by_ms")?;

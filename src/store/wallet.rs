@@ -14,10 +14,10 @@ use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::json;
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
-use crate::{MAX_ROWS, StoreError, Tx, WalletStore, bind_ids, list, padded, placeholders, row};
+use crate::{StoreError, Tx, WalletStore, for_rows, int, row, text};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{OrderId, PacketId, PaymentId, SaleId, UserId};
 
@@ -86,15 +86,8 @@ async fn to_deleted_accounts(tx: &mut Tx, transfers: &[&Transfer]) -> Result<Vec
     });
     let received: Vec<(&Transfer, UserId, i64)> = received.collect();
     let users: Vec<UserId> = received.iter().map(|(_, user, _)| *user).collect();
-    let mut deleted = HashSet::new();
-    for chunk in padded(&users) {
-        let ids = list(chunk.len(), 0);
-        let sql = format!("SELECT id FROM users WHERE id IN {ids} AND deleted_at_ms IS NOT NULL");
-        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
-        for row in query.fetch_all(&mut **tx).await? {
-            deleted.insert(row::parsed::<UserId>(&row, "id")?);
-        }
-    }
+    let sql = "SELECT id FROM users WHERE id IN $ids AND deleted_at_ms IS NOT NULL";
+    let deleted: HashSet<UserId> = tx.all_of(sql, &[], &users, |row| row::parsed(row, "id")).await?;
     let forwarded = received.into_iter().filter(|(_, user, _)| deleted.contains(user));
     Ok(forwarded.map(|(transfer, user, amount)| Transfer::forwarded(&transfer.id, user, amount)).collect())
 }
@@ -132,19 +125,10 @@ async fn insert_transfers<'a>(
 ) -> Result<Vec<&'a Transfer>, sqlx::Error> {
     let transfers: Vec<&Transfer> = transfers.collect();
     let mut new = HashSet::with_capacity(transfers.len());
-    for chunk in transfers.chunks(MAX_ROWS) {
-        let sql = format!(
-            "INSERT INTO wallet_transfers (id, kind, reference, at_ms) VALUES {} ON CONFLICT DO NOTHING RETURNING id",
-            placeholders(chunk.len(), 4)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for transfer in chunk {
-            query = query
-                .bind(transfer.id.clone())
-                .bind(transfer.kind.as_str())
-                .bind(transfer.reference.clone())
-                .bind(now.as_millisecond());
-        }
+    let sql =
+        "INSERT INTO wallet_transfers (id, kind, reference, at_ms) VALUES $rows ON CONFLICT DO NOTHING RETURNING id";
+    let values = |of: &&Transfer| [text(&of.id), text(of.kind), text(&of.reference), int(now.as_millisecond())];
+    for query in for_rows(sql, &transfers, values) {
         for row in query.fetch_all(&mut **tx).await? {
             new.insert(row::text(&row, "id")?);
         }
@@ -159,17 +143,10 @@ pub(super) async fn lock(
 ) -> Result<BTreeMap<String, i64>, sqlx::Error> {
     let accounts: Vec<&String> = accounts.into_iter().collect();
     let mut balances = BTreeMap::new();
-    for chunk in accounts.chunks(MAX_ROWS) {
-        // This creates the row or updates it without a change. Either way it is locked from here on.
-        let sql = format!(
-            "INSERT INTO wallet_balances (account, balance) VALUES {}
-             ON CONFLICT (account) DO UPDATE SET balance = wallet_balances.balance RETURNING account, balance",
-            placeholders(chunk.len(), 2)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for account in chunk {
-            query = query.bind((*account).clone()).bind(0_i64);
-        }
+    // This creates the row or updates it without a change. Either way it is locked from here on.
+    let sql = "INSERT INTO wallet_balances (account, balance) VALUES $rows
+         ON CONFLICT (account) DO UPDATE SET balance = wallet_balances.balance RETURNING account, balance";
+    for query in for_rows(sql, &accounts, |account| [text(account), int(0)]) {
         for row in query.fetch_all(&mut **tx).await? {
             balances.insert(row::text(&row, "account")?, row::int(&row, "balance")?);
         }
@@ -182,16 +159,10 @@ async fn insert_entries(tx: &mut Tx, transfers: &[&Transfer], now: Timestamp) ->
         .iter()
         .flat_map(|transfer| transfer.moves.iter().map(|(account, amount)| (transfer.id.as_str(), *account, *amount)))
         .collect();
-    for chunk in entries.chunks(MAX_ROWS) {
-        let sql = format!(
-            "INSERT INTO wallet_entries (transfer_id, account, amount, at_ms) VALUES {}",
-            placeholders(chunk.len(), 4)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for (transfer, account, amount) in chunk {
-            query =
-                query.bind((*transfer).to_owned()).bind(account.to_string()).bind(*amount).bind(now.as_millisecond());
-        }
+    let sql = "INSERT INTO wallet_entries (transfer_id, account, amount, at_ms) VALUES $rows";
+    for query in for_rows(sql, &entries, |(of, account, amount)| {
+        [text(of), text(account), int(*amount), int(now.as_millisecond())]
+    }) {
         query.execute(&mut **tx).await?;
     }
     Ok(())
@@ -200,16 +171,9 @@ async fn insert_entries(tx: &mut Tx, transfers: &[&Transfer], now: Timestamp) ->
 /// Writes balances. Their rows exist and are locked.
 async fn set_balances(tx: &mut Tx, balances: &BTreeMap<String, i64>) -> Result<(), sqlx::Error> {
     let balances: Vec<(&String, &i64)> = balances.iter().collect();
-    for chunk in balances.chunks(MAX_ROWS) {
-        let sql = format!(
-            "INSERT INTO wallet_balances (account, balance) VALUES {}
-             ON CONFLICT (account) DO UPDATE SET balance = excluded.balance",
-            placeholders(chunk.len(), 2)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for (account, balance) in chunk {
-            query = query.bind((*account).clone()).bind(**balance);
-        }
+    let sql = "INSERT INTO wallet_balances (account, balance) VALUES $rows
+         ON CONFLICT (account) DO UPDATE SET balance = excluded.balance";
+    for query in for_rows(sql, &balances, |(account, balance)| [text(account), int(**balance)]) {
         query.execute(&mut **tx).await?;
     }
     Ok(())
@@ -327,18 +291,12 @@ impl WalletStore<'_> {
         limit: i64,
     ) -> Result<Vec<WalletEntry>, StoreError> {
         let (at, id) = before.map_or((i64::MAX, ""), |cursor| (cursor.at_ms, cursor.id.as_str()));
-        let query = sqlx::query(
-            "SELECT e.transfer_id, e.amount, e.at_ms, t.kind, t.reference, o.sale_id
+        let sql = "SELECT e.transfer_id, e.amount, e.at_ms, t.kind, t.reference, o.sale_id
              FROM wallet_entries e JOIN wallet_transfers t ON t.id = e.transfer_id
                LEFT JOIN orders o ON t.kind IN ('pay', 'refund') AND o.id = t.reference
              WHERE e.account = $1 AND e.at_ms <= $2 AND (e.at_ms < $2 OR e.transfer_id < $3)
-             ORDER BY e.at_ms DESC, e.transfer_id DESC LIMIT $4",
-        )
-        .bind(account.to_string())
-        .bind(at)
-        .bind(id)
-        .bind(limit);
-        self.all(query, entry).await
+             ORDER BY e.at_ms DESC, e.transfer_id DESC LIMIT $4";
+        self.all(sqlx::query(sql).bind(account.to_string()).bind(at).bind(id).bind(limit), entry).await
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{AccountStore, AnyQuery, StoreError, Tx, row};
 use domain::{Address, AddressId, UserId};
 
 /// Addresses in one user's address book.
-pub const MAX_ADDRESSES_PER_USER: i64 = 20;
+const MAX_ADDRESSES_PER_USER: i64 = 20;
 
 /// An address in a shopper's account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -71,7 +71,7 @@ macro_rules! columns {
 }
 
 /// Selects one address of a user.
-const ONE: &str = concat!("SELECT ", columns!(), " FROM addresses WHERE user_id = $1 AND id = $2");
+const ONE: &str = select!("FROM addresses WHERE user_id = $1 AND id = $2");
 
 fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
     Ok(SavedAddress {
@@ -93,8 +93,7 @@ fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
 impl AccountStore<'_> {
     /// A user's addresses, the default one first, then the newest.
     pub async fn addresses_of(self, user: UserId) -> Result<Vec<SavedAddress>, StoreError> {
-        let sql =
-            concat!("SELECT ", columns!(), " FROM addresses WHERE user_id = $1 ORDER BY is_default DESC, id DESC");
+        let sql = select!("FROM addresses WHERE user_id = $1 ORDER BY is_default DESC, id DESC");
         self.all(sqlx::query(sql).bind(user.to_string()), saved).await
     }
 
@@ -114,7 +113,7 @@ impl AccountStore<'_> {
         now: Timestamp,
     ) -> Result<SavedAddress, AddressRefusal> {
         let mut tx = self.begin().await?;
-        if !lock_user(&mut tx, user).await? {
+        if !tx.lock_kept_user(user).await? {
             return Err(AddressRefusal::NoSuchAddress);
         }
         let id = match edit {
@@ -135,7 +134,7 @@ impl AccountStore<'_> {
     /// Makes an address the default. Returns `false` if it is not this user's.
     pub async fn set_default_address(self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        lock_user(&mut tx, user).await?;
+        tx.lock_kept_user(user).await?;
         let known = sqlx::query("SELECT 1 FROM addresses WHERE user_id = $1 AND id = $2");
         if known.bind(user.to_string()).bind(id.to_string()).fetch_optional(&mut *tx).await?.is_none() {
             return Ok(false);
@@ -148,19 +147,12 @@ impl AccountStore<'_> {
     /// Deletes an address. Orders keep their copies.
     pub async fn delete_address(self, user: UserId, edit: &AddressEdit) -> Result<(), AddressRefusal> {
         let mut tx = self.begin().await?;
-        lock_user(&mut tx, user).await?;
+        tx.lock_kept_user(user).await?;
         expect(&mut tx, user, edit).await?;
         sqlx::query("DELETE FROM addresses WHERE id = $1").bind(edit.id.to_string()).execute(&mut *tx).await?;
         set_default(&mut tx, user, None).await?;
         Ok(tx.commit().await?)
     }
-}
-
-/// Locks the user's row, so that concurrent changes of the address book run one after the other. Returns `false` if the
-/// account, and with it its addresses, was deleted.
-async fn lock_user(tx: &mut Tx, user: UserId) -> Result<bool, sqlx::Error> {
-    let lock = sqlx::query("UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL");
-    Ok(lock.bind(user.to_string()).execute(&mut **tx).await?.rows_affected() == 1)
 }
 
 async fn count(tx: &mut Tx, user: UserId) -> Result<i64, sqlx::Error> {
@@ -170,19 +162,15 @@ async fn count(tx: &mut Tx, user: UserId) -> Result<i64, sqlx::Error> {
 
 async fn add(tx: &mut Tx, user: UserId, address: &Address, now: Timestamp) -> Result<AddressId, sqlx::Error> {
     let id = AddressId(Uuid::now_v7());
-    let query = sqlx::query(
-        "INSERT INTO addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code,
-           is_default, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)",
-    )
-    .bind(id.to_string())
-    .bind(user.to_string());
+    let sql = "INSERT INTO addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code,
+           is_default, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)";
+    let query = sqlx::query(sql).bind(id.to_string()).bind(user.to_string());
     bind_address(query, address).bind(now.as_millisecond()).execute(&mut **tx).await?;
     Ok(id)
 }
 
 async fn read(tx: &mut Tx, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, sqlx::Error> {
-    let query = sqlx::query(ONE).bind(user.to_string()).bind(id.to_string());
-    query.fetch_optional(&mut **tx).await?.as_ref().map(saved).transpose()
+    tx.optional(sqlx::query(ONE).bind(user.to_string()).bind(id.to_string()), saved).await
 }
 
 /// Checks that the address exists in one of the expected versions. The caller has locked the user's row.
@@ -195,11 +183,10 @@ async fn expect(tx: &mut Tx, user: UserId, edit: &AddressEdit) -> Result<(), Add
 }
 
 async fn change(tx: &mut Tx, id: AddressId, address: &Address) -> Result<(), sqlx::Error> {
-    let query = sqlx::query(
+    let sql =
         "UPDATE addresses SET recipient = $2, phone = $3, country = $4, region = $5, city = $6, line1 = $7, line2 = $8,
-           postal_code = $9 WHERE id = $1",
-    );
-    bind_address(query.bind(id.to_string()), address).execute(&mut **tx).await?;
+           postal_code = $9 WHERE id = $1";
+    bind_address(sqlx::query(sql).bind(id.to_string()), address).execute(&mut **tx).await?;
     Ok(())
 }
 
@@ -220,12 +207,8 @@ async fn set_default(tx: &mut Tx, user: UserId, id: Option<AddressId>) -> Result
         set.bind(user.to_string()).bind(id.to_string()).execute(&mut **tx).await?;
         return Ok(());
     }
-    sqlx::query(
-        "UPDATE addresses SET is_default = 1 WHERE id = (SELECT MAX(id) FROM addresses WHERE user_id = $1)
-           AND NOT EXISTS (SELECT 1 FROM addresses WHERE user_id = $1 AND is_default = 1)",
-    )
-    .bind(user.to_string())
-    .execute(&mut **tx)
-    .await?;
+    let sql = "UPDATE addresses SET is_default = 1 WHERE id = (SELECT MAX(id) FROM addresses WHERE user_id = $1)
+           AND NOT EXISTS (SELECT 1 FROM addresses WHERE user_id = $1 AND is_default = 1)";
+    sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?;
     Ok(())
 }

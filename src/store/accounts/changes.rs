@@ -281,7 +281,7 @@ async fn apply(tx: &mut Tx, id: UserId, change: &AccountChange, now: Timestamp) 
             sqlx::query("UPDATE users SET blocked_at_ms = $2, blocked_reason = $3 WHERE id = $1")
                 .bind(id)
                 .bind(now.as_millisecond())
-                .bind(reason.clone())
+                .bind(reason)
         }
         AccountChange::Unblock => {
             sqlx::query("UPDATE users SET blocked_at_ms = NULL, blocked_reason = NULL WHERE id = $1").bind(id)
@@ -291,7 +291,7 @@ async fn apply(tx: &mut Tx, id: UserId, change: &AccountChange, now: Timestamp) 
         }
         AccountChange::ResetSecondFactor => {
             for sql in ["DELETE FROM recovery_codes WHERE user_id = $1", "DELETE FROM passkeys WHERE user_id = $1"] {
-                sqlx::query(sql).bind(id.clone()).execute(&mut **tx).await?;
+                sqlx::query(sql).bind(&id).execute(&mut **tx).await?;
             }
             sqlx::query("UPDATE users SET second_factor = NULL WHERE id = $1").bind(id)
         }
@@ -299,7 +299,7 @@ async fn apply(tx: &mut Tx, id: UserId, change: &AccountChange, now: Timestamp) 
             "UPDATE users SET password_hash = $2, must_change_password = 1, password_expires_at_ms = $3 WHERE id = $1",
         )
         .bind(id)
-        .bind(hash.clone())
+        .bind(hash)
         .bind(expires_at.as_millisecond()),
         AccountChange::EndSessions => return Ok(()),
     };

@@ -55,24 +55,17 @@ impl AccountStore<'_> {
             "INSERT INTO registration_contacts (id, challenge, address, locale, expires_at_ms) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (id) DO UPDATE SET address = excluded.address, locale = excluded.locale, verified_at_ms = NULL",
         )
-        .bind(new.id.clone())
-        .bind(new.challenge.clone())
-        .bind(new.address.as_str().to_owned())
+        .bind(&new.id)
+        .bind(&new.challenge)
+        .bind(new.address.as_str())
         .bind(new.locale.as_str())
         .bind(new.expires_at.as_millisecond())
         .execute(&mut *tx)
         .await?;
         if !tell_holder(&mut tx, &new.address, None).await? {
-            let mail = NewMail {
-                user: None,
-                recipient: new.address.as_str().to_owned(),
-                locale: new.locale,
-                kind: MailKind::Registration,
-                facts: json!({"challenge": new.id}),
-                useful_until: Some(new.expires_at),
-                subscription: None,
-            };
-            write(&mut tx, &[mail]).await?;
+            let (kind, facts) = (MailKind::Registration, json!({"challenge": new.id}));
+            let mail = NewMail::by_mail(None, new.address.as_str(), new.locale, kind, facts);
+            write(&mut tx, &[NewMail { useful_until: Some(new.expires_at), ..mail }]).await?;
         }
         Ok(tx.commit().await?)
     }
@@ -81,7 +74,7 @@ impl AccountStore<'_> {
     pub async fn contact_of(self, id: &str) -> Result<Option<RegistrationContact>, StoreError> {
         let sql = "SELECT id, challenge, address, locale, verified_at_ms, expires_at_ms FROM registration_contacts
              WHERE id = $1";
-        self.optional(sqlx::query(sql).bind(id.to_owned()), contact).await
+        self.optional(sqlx::query(sql).bind(id), contact).await
     }
 
     /// Records that the owner of an address has confirmed it. Returns `false` if another address was entered since, or
@@ -90,17 +83,14 @@ impl AccountStore<'_> {
         let now = self.now().await?.as_millisecond();
         let sql = "UPDATE registration_contacts SET verified_at_ms = COALESCE(verified_at_ms, $3)
              WHERE id = $1 AND address = $2";
-        let query = sqlx::query(sql).bind(id.to_owned()).bind(address.as_str().to_owned()).bind(now);
-        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
+        Ok(sqlx::query(sql).bind(id).bind(address.as_str()).bind(now).execute(&self.pool).await?.rows_affected() == 1)
     }
 
     /// Deletes addresses of expired challenges, which are refused anyway.
     pub async fn purge_contacts(self) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
-        sqlx::query("DELETE FROM registration_contacts WHERE expires_at_ms <= $1")
-            .bind(now)
-            .execute(&self.pool)
-            .await?;
+        let sql = "DELETE FROM registration_contacts WHERE expires_at_ms <= $1";
+        sqlx::query(sql).bind(now).execute(&self.pool).await?;
         Ok(())
     }
 }
@@ -114,7 +104,7 @@ pub(super) async fn hand_over(
     device: RegistrationDevice<'_>,
 ) -> Result<bool, sqlx::Error> {
     let sql = "DELETE FROM registration_contacts WHERE id = $1 AND address = $2 AND verified_at_ms IS NOT NULL";
-    let query = sqlx::query(sql).bind(contact.id.clone()).bind(contact.address.as_str().to_owned());
+    let query = sqlx::query(sql).bind(&contact.id).bind(contact.address.as_str());
     if query.execute(&mut **tx).await?.rows_affected() == 0 {
         return Ok(false);
     }
@@ -123,7 +113,7 @@ pub(super) async fn hand_over(
          ON CONFLICT DO NOTHING",
     )
     .bind(user.id.to_string())
-    .bind(contact.address.as_str().to_owned())
+    .bind(contact.address.as_str())
     .bind(contact.address.key())
     .bind(tx.now.as_millisecond())
     .bind(contact.locale.as_str())
@@ -183,22 +173,14 @@ impl AccountStore<'_> {
                verification = mail_addresses.verification + 1 RETURNING verification",
         )
         .bind(user.to_string())
-        .bind(new.as_str().to_owned())
+        .bind(new.as_str())
         .bind(locale.as_str())
         .fetch_one(&mut *tx)
         .await?;
         let number = row::int(&number, "verification")?;
         if !tell_holder(&mut tx, new, Some(user)).await? {
-            let mail = NewMail {
-                user: Some(user),
-                recipient: new.as_str().to_owned(),
-                locale,
-                kind: MailKind::Verification,
-                facts: json!({"number": number}),
-                useful_until: None,
-                subscription: None,
-            };
-            write(&mut tx, &[mail]).await?;
+            let (kind, facts) = (MailKind::Verification, json!({"number": number}));
+            write(&mut tx, &[NewMail::by_mail(Some(user), new.as_str(), locale, kind, facts)]).await?;
         }
         Ok(tx.commit().await?)
     }
@@ -218,7 +200,7 @@ impl AccountStore<'_> {
         let sql = "SELECT 1 FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
         let other = sqlx::query(sql).bind(address.key()).bind(user.id.to_string()).fetch_optional(&mut *tx).await?;
         let pending = "SELECT 1 FROM mail_addresses WHERE user_id = $1 AND pending = $2 AND verification = $3";
-        let pending = sqlx::query(pending).bind(user.id.to_string()).bind(address.as_str().to_owned()).bind(number);
+        let pending = sqlx::query(pending).bind(user.id.to_string()).bind(address.as_str()).bind(number);
         if other.is_some() || pending.fetch_optional(&mut *tx).await?.is_none() {
             return Ok(false);
         }
@@ -245,13 +227,9 @@ impl AccountStore<'_> {
         tx.lock_user(user.id).await?;
         notify(&mut tx, user.id, MailKind::AddressChanged, json!({})).await?;
         let now = tx.now;
-        sqlx::query(
-            "UPDATE mail_addresses SET address = NULL, address_key = NULL, verified_at_ms = NULL, pending = NULL,
-               verification = verification + 1, recovery = recovery + 1 WHERE user_id = $1",
-        )
-        .bind(user.id.to_string())
-        .execute(&mut *tx)
-        .await?;
+        let sql = "UPDATE mail_addresses SET address = NULL, address_key = NULL, verified_at_ms = NULL, pending = NULL,
+               verification = verification + 1, recovery = recovery + 1 WHERE user_id = $1";
+        sqlx::query(sql).bind(user.id.to_string()).execute(&mut *tx).await?;
         let devices = "DELETE FROM known_devices WHERE user_id = $1";
         sqlx::query(devices).bind(user.id.to_string()).execute(&mut *tx).await?;
         log_own_change(&mut tx, user, AuditAction::RemoveMail, now).await?;
@@ -266,16 +244,9 @@ async fn tell_holder(tx: &mut Tx, address: &MailAddress, asking: Option<UserId>)
     let asking = asking.map(|user| user.to_string()).unwrap_or_default();
     let query = sqlx::query(sql).bind(address.key()).bind(asking);
     let Some(holder) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
-    let mail = NewMail {
-        user: Some(row::parsed(&holder, "user_id")?),
-        recipient: row::text(&holder, "address")?,
-        locale: row::parsed(&holder, "locale")?,
-        kind: MailKind::AddressInUse,
-        facts: json!({}),
-        useful_until: None,
-        subscription: None,
-    };
-    write(tx, &[mail]).await?;
+    let (user, locale) = (row::parsed(&holder, "user_id")?, row::parsed(&holder, "locale")?);
+    let recipient = row::text(&holder, "address")?;
+    write(tx, &[NewMail::by_mail(Some(user), recipient, locale, MailKind::AddressInUse, json!({}))]).await?;
     Ok(true)
 }
 
@@ -395,8 +366,7 @@ async fn send_access(tx: &mut Tx, user: UserId, kind: MailKind, locale: Option<L
 async fn spend_access(tx: &mut Tx, user: UserId, number: i64) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1
          WHERE user_id = $1 AND recovery = $2 AND address IS NOT NULL";
-    let query = sqlx::query(sql).bind(user.to_string()).bind(number);
-    Ok(query.execute(&mut **tx).await?.rows_affected() > 0)
+    Ok(sqlx::query(sql).bind(user.to_string()).bind(number).execute(&mut **tx).await?.rows_affected() > 0)
 }
 
 /// Makes links and codes invalid, because the password was changed in another way.

@@ -30,19 +30,12 @@ impl CredentialStore<'_> {
         let mut tx = self.begin().await?;
         let ended = sessions::end_others(&mut tx, user.id, keep, now).await?;
         let id = user.id.to_string();
-        sqlx::query("UPDATE users SET second_factor = $2, second_factor_step = $3 WHERE id = $1")
-            .bind(&id)
-            .bind(secret)
-            .bind(step)
-            .execute(&mut *tx)
-            .await?;
+        let sql = "UPDATE users SET second_factor = $2, second_factor_step = $3 WHERE id = $1";
+        sqlx::query(sql).bind(&id).bind(secret).bind(step).execute(&mut *tx).await?;
         sqlx::query("DELETE FROM recovery_codes WHERE user_id = $1").bind(&id).execute(&mut *tx).await?;
         for hash in recovery {
-            sqlx::query("INSERT INTO recovery_codes (user_id, hash) VALUES ($1, $2)")
-                .bind(&id)
-                .bind(hash)
-                .execute(&mut *tx)
-                .await?;
+            let sql = "INSERT INTO recovery_codes (user_id, hash) VALUES ($1, $2)";
+            sqlx::query(sql).bind(&id).bind(hash).execute(&mut *tx).await?;
         }
         let replaces = user.second_factor.is_some();
         let kind = if replaces { MailKind::SecondFactorReplaced } else { MailKind::SecondFactorOn };
@@ -192,13 +185,13 @@ fn passkey(row: &AnyRow) -> Result<Passkey, sqlx::Error> {
 impl CredentialStore<'_> {
     /// The passkeys of a user, the oldest first.
     pub async fn passkeys_of(self, user: UserId) -> Result<Vec<Passkey>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM passkeys WHERE user_id = $1 ORDER BY id");
+        let sql = select!("FROM passkeys WHERE user_id = $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(user.to_string()), passkey).await
     }
 
     pub async fn passkey_of_credential(self, credential_id: &str) -> Result<Option<Passkey>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM passkeys WHERE credential_id = $1");
-        self.optional(sqlx::query(sql).bind(credential_id.to_owned()), passkey).await
+        let sql = select!("FROM passkeys WHERE credential_id = $1");
+        self.optional(sqlx::query(sql).bind(credential_id), passkey).await
     }
 
     /// Adds a passkey, with a line in the audit log if it is an account of the staff.
@@ -212,8 +205,7 @@ impl CredentialStore<'_> {
         let now = tx.now;
         let id = user.id.to_string();
         // Serializes additions to one account, and orders them with its deletion.
-        let lock = "UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL";
-        if sqlx::query(lock).bind(&id).execute(&mut *tx).await?.rows_affected() == 0 {
+        if !tx.lock_kept_user(user.id).await? {
             return Ok(PasskeyAddition::TooMany);
         }
         if !spend(&mut tx, &challenge.id, challenge.expires_at).await? {
@@ -322,8 +314,7 @@ impl CredentialStore<'_> {
         let mut tx = self.begin().await?;
         for count in counts {
             let sql = "UPDATE guesses SET restored_at_ms = restored_at_ms - $2 WHERE key = $1";
-            let query = sqlx::query(sql).bind(count.key.clone()).bind(count.rate.interval as i64);
-            query.execute(&mut *tx).await?;
+            sqlx::query(sql).bind(&count.key).bind(count.rate.interval as i64).execute(&mut *tx).await?;
         }
         Ok(tx.commit().await?)
     }
@@ -342,14 +333,14 @@ pub(super) async fn lock_count(tx: &mut Tx, key: &str) -> Result<u64, sqlx::Erro
     let now = tx.now.as_millisecond();
     let sql = "INSERT INTO guesses (key, restored_at_ms) VALUES ($1, $2)
          ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING restored_at_ms";
-    let row = sqlx::query(sql).bind(key.to_owned()).bind(now).fetch_one(&mut **tx).await?;
+    let row = sqlx::query(sql).bind(key).bind(now).fetch_one(&mut **tx).await?;
     Ok(u64::try_from(row::int(&row, "restored_at_ms")? - now).unwrap_or_default())
 }
 
 /// Sets a count so that it is zero after this many milliseconds.
 pub(super) async fn set_count(tx: &mut Tx, key: &str, ahead_ms: i64) -> Result<(), sqlx::Error> {
     let until = tx.now.as_millisecond().saturating_add(ahead_ms);
-    let query = sqlx::query("UPDATE guesses SET restored_at_ms = $2 WHERE key = $1").bind(key.to_owned());
+    let query = sqlx::query("UPDATE guesses SET restored_at_ms = $2 WHERE key = $1").bind(key);
     query.bind(until).execute(&mut **tx).await?;
     Ok(())
 }
@@ -398,7 +389,7 @@ pub(super) async fn remember_device(
     let new = "INSERT INTO known_devices (user_id, agent, network, seen_at_ms) VALUES ($1, $2, $3, $4)
          ON CONFLICT DO NOTHING";
     for sql in [seen, new] {
-        let query = sqlx::query(sql).bind(user.clone()).bind(agent).bind(site(address)).bind(now);
+        let query = sqlx::query(sql).bind(&user).bind(agent).bind(site(address)).bind(now);
         if query.execute(&mut **tx).await?.rows_affected() == 1 {
             return Ok(sql == new);
         }

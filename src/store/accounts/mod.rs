@@ -19,7 +19,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::pool::Connection;
-use crate::{AccountStore, StoreError, Tx, audit_log, bind_ids, escaped_pattern, linked_accounts, list, padded, row};
+use crate::{AccountStore, StoreError, Tx, audit_log, escaped_pattern, linked_accounts, row};
 use contacts::{RegistrationContact, RegistrationDevice};
 use credentials::{lock_count, set_count};
 use domain::{AuditAction, LinkDigest, Role, UserId};
@@ -200,21 +200,12 @@ impl AccountStore<'_> {
 
     /// The names of users. Deleted users are missing.
     pub async fn usernames(self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
-        let mut names = HashMap::new();
-        for chunk in padded(ids) {
-            let sql = format!("SELECT id, username FROM users WHERE id IN {}", list(chunk.len(), 0));
-            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
-            for row in query.fetch_all(&self.pool).await? {
-                names.insert(row::parsed(&row, "id")?, row::text(&row, "username")?);
-            }
-        }
-        Ok(names)
+        let sql = "SELECT id, username FROM users WHERE id IN $ids";
+        self.all_of(sql, &[], ids, |row| Ok((row::parsed(row, "id")?, row::text(row, "username")?))).await
     }
 
     pub async fn user_named(self, username: &str) -> Result<Option<User>, StoreError> {
-        let query =
-            sqlx::query(concat!("SELECT ", columns!(), " FROM users WHERE username_key = $1")).bind(key(username));
-        self.optional(query, user).await
+        self.optional(sqlx::query(select!("FROM users WHERE username_key = $1")).bind(key(username)), user).await
     }
 
     pub async fn user(self, id: UserId) -> Result<Option<User>, StoreError> {
@@ -229,61 +220,40 @@ impl AccountStore<'_> {
         before: Option<UserId>,
         limit: i64,
     ) -> Result<Vec<User>, StoreError> {
-        let before = before.map(|id| id.to_string());
-        let query = match search {
+        let after_name = "username_key > COALESCE((SELECT username_key FROM users WHERE id = $2), '')";
+        let (condition, order) = match search {
             UserSearch::Id(id) => return Ok(self.user(*id).await?.into_iter().collect()),
-            UserSearch::ByName => {
-                let sql = concat!(
-                    "SELECT ",
-                    columns!(),
-                    " FROM users WHERE username_key > COALESCE((SELECT username_key FROM users WHERE id = $2), '')
-                        AND rehearsal IS NULL ORDER BY username_key LIMIT $1"
-                );
-                sqlx::query(sql).bind(limit).bind(before.unwrap_or_default())
-            }
-            UserSearch::Oldest => {
-                let sql = concat!(
-                    "SELECT ",
-                    columns!(),
-                    " FROM users WHERE id > $2 AND rehearsal IS NULL ORDER BY id LIMIT $1"
-                );
-                sqlx::query(sql).bind(limit).bind(before.unwrap_or_default())
-            }
-            UserSearch::All => {
-                let sql = concat!(
-                    "SELECT ",
-                    columns!(),
-                    " FROM users WHERE id < $2 AND rehearsal IS NULL ORDER BY id DESC LIMIT $1"
-                );
-                // "g" sorts after every UUID.
-                sqlx::query(sql).bind(limit).bind(before.unwrap_or_else(|| "g".to_owned()))
-            }
-            UserSearch::Named(name) => {
+            UserSearch::ByName => (after_name.to_owned(), "username_key"),
+            UserSearch::Oldest => ("id > $2".to_owned(), "id"),
+            UserSearch::All => ("id < $2".to_owned(), "id DESC"),
+            UserSearch::Named(_) => {
                 // SQLite uses no index for LIKE. It orders texts by their bytes, so a range over the index finds the
                 // same names.
                 let range = if self.shares_clock() { " AND username_key < $3 || $5" } else { "" };
-                let sql = format!(
-                    concat!(
-                        "SELECT ",
-                        columns!(),
-                        " FROM users WHERE username_key LIKE $4 ESCAPE '\\' AND username_key >= $3{range}
-                            AND username_key > COALESCE((SELECT username_key FROM users WHERE id = $2), '')
-                            AND rehearsal IS NULL ORDER BY username_key LIMIT $1"
-                    ),
-                    range = range
-                );
-                let pattern = format!("{}%", escaped_pattern(name));
-                let query = sqlx::query(AssertSqlSafe(sql)).bind(limit).bind(before.unwrap_or_default());
-                let query = query.bind(name.clone()).bind(pattern);
-                if self.shares_clock() { query.bind(char::MAX.to_string()) } else { query }
+                let like = "username_key LIKE $4 ESCAPE '\\' AND username_key >= $3";
+                (format!("{like}{range} AND {after_name}"), "username_key")
             }
         };
+        let sql = format!(
+            "SELECT {} FROM users WHERE {condition} AND rehearsal IS NULL ORDER BY {order} LIMIT $1",
+            columns!()
+        );
+        // "g" sorts after every UUID.
+        let first = if *search == UserSearch::All { "g" } else { "" };
+        let before = before.map_or_else(|| first.to_owned(), |id| id.to_string());
+        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(limit).bind(before);
+        if let UserSearch::Named(name) = search {
+            query = query.bind(name).bind(format!("{}%", escaped_pattern(name)));
+            if self.shares_clock() {
+                query = query.bind(char::MAX.to_string());
+            }
+        }
         self.all(query, user).await
     }
 
     /// The accounts of all staff.
     pub async fn staff(self) -> Result<Vec<User>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM users WHERE role <> 'user' ORDER BY id");
+        let sql = select!("FROM users WHERE role <> 'user' ORDER BY id");
         self.all(sqlx::query(sql), user).await
     }
 }
@@ -310,9 +280,8 @@ pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
 }
 
 pub(super) async fn read(connection: &mut Connection, id: UserId) -> Result<Option<User>, sqlx::Error> {
-    let sql = concat!("SELECT ", columns!(), " FROM users WHERE id = $1");
-    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(connection).await?;
-    row.as_ref().map(user).transpose()
+    let sql = select!("FROM users WHERE id = $1");
+    connection.optional(sqlx::query(sql).bind(id.to_string()), user).await
 }
 
 /// The account of another shop's customer.
@@ -396,7 +365,7 @@ impl AccountStore<'_> {
         let now = self.now().await?.as_millisecond();
         let mut counts = Vec::with_capacity(of.len());
         for count in of {
-            let query = sqlx::query("SELECT restored_at_ms FROM guesses WHERE key = $1").bind(count.key.clone());
+            let query = sqlx::query("SELECT restored_at_ms FROM guesses WHERE key = $1").bind(&count.key);
             let until = self.optional(query, |row| row::int(row, "restored_at_ms")).await?.unwrap_or(now);
             counts.push(counted(until - now, count));
         }
@@ -449,7 +418,7 @@ impl AccountStore<'_> {
 /// Marks a challenge as spent until it expires. Returns `false` if it was spent before.
 async fn spend(tx: &mut Tx, challenge: &str, expires_at: Timestamp) -> Result<bool, sqlx::Error> {
     let sql = "INSERT INTO spent_proofs (id, expires_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    let query = sqlx::query(sql).bind(challenge.to_owned()).bind(expires_at.as_millisecond());
+    let query = sqlx::query(sql).bind(challenge).bind(expires_at.as_millisecond());
     Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
 }
 

@@ -95,12 +95,9 @@ impl SessionStore<'_> {
 
     /// Sessions of a user that have not expired, the latest first.
     pub async fn sessions_of(self, user: UserId, now: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
-        let query = sqlx::query(
-            "SELECT id, created_at_ms, seen_at_ms, address, agent FROM sessions
-             WHERE user_id = $1 AND expires_at_ms > $2 ORDER BY seen_at_ms DESC, id DESC LIMIT 200",
-        )
-        .bind(user.to_string())
-        .bind(now.as_millisecond());
+        let sql = "SELECT id, created_at_ms, seen_at_ms, address, agent FROM sessions
+             WHERE user_id = $1 AND expires_at_ms > $2 ORDER BY seen_at_ms DESC, id DESC LIMIT 200";
+        let query = sqlx::query(sql).bind(user.to_string()).bind(now.as_millisecond());
         self.all(query, |row| {
             Ok(SessionRow {
                 id: row::parsed(row, "id")?,
@@ -152,9 +149,9 @@ impl SessionStore<'_> {
                  WHERE sessions.id = seen.id AND sessions.seen_at_ms < seen.at_ms",
                 rows.join(",")
             );
-            let query = sqlx::query(AssertSqlSafe(sql));
-            let query =
-                chunk.iter().fold(query, |query, (id, at)| query.bind(id.to_string()).bind(at.as_millisecond()));
+            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, (id, at)| {
+                query.bind(id.to_string()).bind(at.as_millisecond())
+            });
             query.execute(&mut *tx).await?;
             tx.commit().await?;
         }
@@ -182,12 +179,8 @@ impl SessionStore<'_> {
 
     /// Revocations after `number`, in order.
     pub async fn revocations(self, number: i64, limit: i64) -> Result<Vec<Revocation>, StoreError> {
-        let query = sqlx::query(
-            "SELECT subject, dead_until_ms, number FROM revocations WHERE number > $1 ORDER BY number LIMIT $2",
-        )
-        .bind(number)
-        .bind(limit);
-        self.all(query, revocation).await
+        let sql = "SELECT subject, dead_until_ms, number FROM revocations WHERE number > $1 ORDER BY number LIMIT $2";
+        self.all(sqlx::query(sql).bind(number).bind(limit), revocation).await
     }
 
     /// Deletes expired sessions, and revocations of cookies that have expired. `lifetime` is the lifetime of a cookie.

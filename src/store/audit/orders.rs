@@ -131,22 +131,19 @@ impl Snapshot {
 
     /// Describes days of which an order has a number that was not taken yet, so that it would be taken again.
     pub async fn numbers_not_taken(&mut self) -> Result<Vec<String>, StoreError> {
-        let query = sqlx::query(
+        let sql =
             "SELECT 'an order has a number of ' || CAST(day AS TEXT) || ' beyond ' || CAST(taken AS TEXT) AS problem
              FROM order_days WHERE EXISTS (SELECT 1 FROM orders
-               WHERE day_number > day * 1000000000 + taken AND day_number < (day + 1) * 1000000000) ORDER BY day",
-        );
-        self.all(query, |row| row::text(row, "problem")).await
+               WHERE day_number > day * 1000000000 + taken AND day_number < (day + 1) * 1000000000) ORDER BY day";
+        self.all(sqlx::query(sql), |row| row::text(row, "problem")).await
     }
 
     /// Checks all sales with ids from `first` to `last` in one statement.
     async fn two_orders(&mut self, first: i64, last: i64) -> Result<Vec<String>, StoreError> {
-        let query = sqlx::query(
-            "SELECT 'user ' || user_id || ' has several live orders of sale ' || CAST(sale_id AS TEXT) AS problem
+        let sql = "SELECT 'user ' || user_id || ' has several live orders of sale ' || CAST(sale_id AS TEXT) AS problem
              FROM orders WHERE status IN ('unpaid', 'paid') AND sale_id >= $1 AND sale_id <= $2
-             GROUP BY sale_id, user_id HAVING COUNT(*) > 1",
-        );
-        self.all(query.bind(first).bind(last), |row| row::text(row, "problem")).await
+             GROUP BY sale_id, user_id HAVING COUNT(*) > 1";
+        self.all(sqlx::query(sql).bind(first).bind(last), |row| row::text(row, "problem")).await
     }
 
     /// Checks a large sale by ranges of its users.

@@ -53,24 +53,22 @@ macro_rules! columns {
 }
 
 pub(crate) fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
-    let order: Option<String> = row.try_get("order_id")?;
-    let reason: Option<String> = row.try_get("reason")?;
     Ok(DrawEntry {
         id: row::parsed(row, "entry")?,
         user_id: row::parsed(row, "user_id")?,
         entered_at: row::time(row, "entered_at_ms")?,
         state: row::parsed(row, "state")?,
-        reason: reason.map(|reason| reason.parse().map_err(|()| row::undecodable("reason"))).transpose()?,
+        reason: row::optional_parsed(row, "reason")?,
         rank: row.try_get("rank")?,
-        order_id: order.map(|id| id.parse().map_err(|_| row::undecodable("order_id"))).transpose()?,
+        order_id: row::optional_parsed(row, "order_id")?,
     })
 }
 
 /// Selects a page of all entries of a draw, in the order of ids.
 pub(crate) const AUDIT_PAGE: &str =
-    concat!("SELECT ", columns!(), " FROM draw_entries WHERE sale_id = $1 AND entry > $2 ORDER BY entry LIMIT $3");
+    select!("FROM draw_entries WHERE sale_id = $1 AND entry > $2 ORDER BY entry LIMIT $3");
 
-const OWN: &str = concat!("SELECT ", columns!(), " FROM draw_entries WHERE sale_id = $1 AND user_id = $2");
+const OWN: &str = select!("FROM draw_entries WHERE sale_id = $1 AND user_id = $2");
 
 impl DrawStore<'_> {
     pub async fn draw_entry(self, sale: SaleId, user: UserId) -> Result<Option<DrawEntry>, StoreError> {
@@ -78,7 +76,7 @@ impl DrawStore<'_> {
     }
 
     /// The entries of an account in all draws, for its export.
-    pub async fn draw_entries_of(self, user: UserId) -> Result<Vec<(SaleId, DrawEntry)>, StoreError> {
+    pub(crate) async fn draw_entries_of(self, user: UserId) -> Result<Vec<(SaleId, DrawEntry)>, StoreError> {
         let sql = concat!("SELECT sale_id, ", columns!(), " FROM draw_entries WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), entry(row)?));
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
@@ -189,8 +187,7 @@ pub(super) async fn list(tx: &mut Tx, sale: SaleId) -> Result<Vec<ListedEntry>, 
     let mut all: Vec<ListedEntry> = Vec::new();
     loop {
         let after = all.last().map(|last| last.id.to_string()).unwrap_or_default();
-        let query = sqlx::query(LIST_PAGE).bind(sale.0).bind(after).bind(LIST_PAGE_SIZE);
-        let page = query.fetch_all(&mut **tx).await?;
+        let page = sqlx::query(LIST_PAGE).bind(sale.0).bind(after).bind(LIST_PAGE_SIZE).fetch_all(&mut **tx).await?;
         for row in &page {
             all.push(listed(row)?);
         }
@@ -233,7 +230,7 @@ impl DrawStore<'_> {
             ", username FROM draw_entries LEFT JOIN users ON users.id = draw_entries.user_id
              WHERE sale_id = $1 AND entry >= $2 ORDER BY entry LIMIT $3"
         );
-        self.all(sqlx::query(sql).bind(sale.0).bind(from.to_owned()).bind(limit as i64), staff_entry).await
+        self.all(sqlx::query(sql).bind(sale.0).bind(from).bind(limit as i64), staff_entry).await
     }
 
     /// Entries from a rank on, which is counted from 0, in the order of ranks.

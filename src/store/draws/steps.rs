@@ -85,7 +85,7 @@ impl DrawStore<'_> {
             .bind(id.0)
             .bind(locked.state.as_str())
             .bind(tx.now.as_millisecond())
-            .bind(locked.root.clone())
+            .bind(&locked.root)
             .bind(locked.entries)
             .execute(&mut *tx)
             .await?;
@@ -103,7 +103,7 @@ impl DrawStore<'_> {
         }
         let signature = given.signature_hex();
         let sql = "UPDATE draws SET signature = $2 WHERE sale_id = $1 AND state = 'locked' AND signature IS NULL";
-        let updated = sqlx::query(sql).bind(id.0).bind(signature.clone()).execute(&mut *tx).await?;
+        let updated = sqlx::query(sql).bind(id.0).bind(&signature).execute(&mut *tx).await?;
         if updated.rows_affected() == 0 {
             return Ok(false);
         }
@@ -142,7 +142,7 @@ impl DrawStore<'_> {
         touch(&mut tx).await?;
         let sql = "UPDATE draws SET state = 'drawn', proof = $2, drawn_at_ms = $3, change_told_until = NULL,
                result_told_until = '' WHERE sale_id = $1 AND state = 'locked'";
-        sqlx::query(sql).bind(id.0).bind(proof.to_owned()).bind(now.as_millisecond()).execute(&mut *tx).await?;
+        sqlx::query(sql).bind(id.0).bind(proof).bind(now.as_millisecond()).execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(())
     }
@@ -255,7 +255,7 @@ impl DrawStore<'_> {
                change_told_until = NULL
              WHERE sale_id = $1 AND state = 'locked' AND signature IS NULL";
         let query = sqlx::query(sql).bind(id.0).bind(DrawState::CalledOff.as_str()).bind(tx.now.as_millisecond());
-        if query.bind(reason.to_owned()).execute(&mut *tx).await?.rows_affected() == 0 {
+        if query.bind(reason).execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(false);
         }
         let (now, round) = (tx.now, draw.round().map(|round| round.round));

@@ -10,7 +10,7 @@ use uuid::{NoContext, Uuid};
 
 use super::{BATCH_SIZE, Endpoint, tell_owners};
 use crate::audit_log::log;
-use crate::{EventStore, StoreError, bind_ids, list, padded, row};
+use crate::{EventStore, StoreError, bind_ids, for_ids, int, list, row, text};
 use domain::AuditAction;
 use domain::event::{DeliveryState, EndpointState, EventKind};
 use domain::ids::first_id_of;
@@ -90,7 +90,7 @@ impl EventStore<'_> {
              WHERE endpoint_id = $1 AND state = 'waiting' AND next_attempt_at_ms <= $2
              ORDER BY next_attempt_at_ms, event_id LIMIT $3";
         let now = self.now().await?.as_millisecond();
-        self.all(sqlx::query(sql).bind(endpoint.to_owned()).bind(now).bind(limit), |row| {
+        self.all(sqlx::query(sql).bind(endpoint).bind(now).bind(limit), |row| {
             Ok(DueEvent {
                 id: row::text(row, "event_id")?,
                 body: row::text(row, "body")?,
@@ -106,7 +106,7 @@ impl EventStore<'_> {
         let sql = "UPDATE event_deliveries SET attempts = attempts + 1, next_attempt_at_ms = $4
              WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'waiting'";
         let until = self.now().await?.saturating_add(duration).unwrap_or(Timestamp::MAX).as_millisecond();
-        let query = sqlx::query(sql).bind(endpoint.to_owned()).bind(event.id.clone()).bind(event.attempts).bind(until);
+        let query = sqlx::query(sql).bind(endpoint).bind(&event.id).bind(event.attempts).bind(until);
         Ok(query.execute(&self.pool).await?.rows_affected() == 1)
     }
 
@@ -132,13 +132,12 @@ impl EventStore<'_> {
             NextStep::Delivered => {
                 let sql = "UPDATE event_endpoints SET failing_since_ms = NULL
                      WHERE id = $1 AND failing_since_ms IS NOT NULL";
-                sqlx::query(sql).bind(endpoint.id.clone()).execute(&mut *tx).await?;
+                sqlx::query(sql).bind(&endpoint.id).execute(&mut *tx).await?;
                 false
             }
             _ => {
                 let sql = "UPDATE event_endpoints SET failing_since_ms = $2 WHERE id = $1 AND failing_since_ms IS NULL";
-                let query = sqlx::query(sql).bind(endpoint.id.clone()).bind(result.at.as_millisecond());
-                query.execute(&mut *tx).await?;
+                sqlx::query(sql).bind(&endpoint.id).bind(result.at.as_millisecond()).execute(&mut *tx).await?;
                 let failing_long = match next {
                     NextStep::Gone => i64::MAX,
                     NextStep::GiveUp => (now - MAX_FAILING).as_millisecond(),
@@ -146,14 +145,13 @@ impl EventStore<'_> {
                 };
                 let sql = "UPDATE event_endpoints SET state = 'disabled'
                      WHERE id = $1 AND state = 'on' AND failing_since_ms <= $2";
-                let query = sqlx::query(sql).bind(endpoint.id.clone()).bind(failing_long);
-                query.execute(&mut *tx).await?.rows_affected() == 1
+                sqlx::query(sql).bind(&endpoint.id).bind(failing_long).execute(&mut *tx).await?.rows_affected() == 1
             }
         };
         // If the event was asked for again meanwhile, its count began again, and it stays due.
         let sql = "UPDATE event_deliveries SET state = $4, next_attempt_at_ms = $5
              WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'waiting'";
-        let query = sqlx::query(sql).bind(endpoint.id.clone()).bind(event.id.clone()).bind(event.attempts + 1);
+        let query = sqlx::query(sql).bind(&endpoint.id).bind(&event.id).bind(event.attempts + 1);
         query.bind(state.as_str()).bind(due).execute(&mut *tx).await?;
         // No row if the endpoint was deleted meanwhile.
         let sql = "INSERT INTO event_attempts (id, endpoint_id, event_id, at_ms, took_ms, status, answer)
@@ -162,9 +160,9 @@ impl EventStore<'_> {
         let seconds = u64::try_from(result.at.as_second()).unwrap_or_default();
         let nanos = result.at.subsec_nanosecond().unsigned_abs();
         let id = Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos));
-        let query = sqlx::query(sql).bind(endpoint.id.clone()).bind(event.id.clone()).bind(id.to_string());
+        let query = sqlx::query(sql).bind(&endpoint.id).bind(&event.id).bind(id.to_string());
         let query = query.bind(result.at.as_millisecond()).bind(result.took.as_millis() as i64);
-        query.bind(result.status.map(i64::from)).bind(result.answer.clone()).execute(&mut *tx).await?;
+        query.bind(result.status.map(i64::from)).bind(&result.answer).execute(&mut *tx).await?;
         if is_disabled {
             let after = super::record(&Endpoint { state: EndpointState::Disabled, ..endpoint.clone() });
             let subject = format!("endpoint {}", endpoint.id);
@@ -194,20 +192,15 @@ impl EventStore<'_> {
              FROM event_deliveries JOIN events ON events.id = event_id
              WHERE endpoint_id = $1 AND event_id < $2 ORDER BY event_id DESC LIMIT $3";
         // "g" sorts after every UUID.
-        let query = sqlx::query(sql).bind(endpoint.to_owned()).bind(before.unwrap_or("g").to_owned()).bind(limit);
+        let query = sqlx::query(sql).bind(endpoint).bind(before.unwrap_or("g")).bind(limit);
         let mut deliveries = self.all(query, delivery).await?;
         let mut logs: HashMap<String, Vec<AttemptResult>> = HashMap::new();
         let ids: Vec<String> = deliveries.iter().map(|delivery| delivery.event.clone()).collect();
-        for chunk in padded(&ids) {
-            let sql = format!(
-                "SELECT event_id, at_ms, took_ms, status, answer FROM event_attempts
-                 WHERE endpoint_id = $1 AND event_id IN {} ORDER BY id",
-                list(chunk.len(), 1)
-            );
-            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(endpoint.to_owned()), &chunk);
-            for row in query.fetch_all(&self.pool).await? {
-                logs.entry(row::text(&row, "event_id")?).or_default().push(attempt(&row)?);
-            }
+        let sql = "SELECT event_id, at_ms, took_ms, status, answer FROM event_attempts
+             WHERE endpoint_id = $1 AND event_id IN $ids ORDER BY id";
+        let read = |row: &AnyRow| Ok((row::text(row, "event_id")?, attempt(row)?));
+        for (event, attempt) in self.all_of::<_, Vec<_>>(sql, &[text(endpoint)], &ids, read).await? {
+            logs.entry(event).or_default().push(attempt);
         }
         for delivery in &mut deliveries {
             delivery.log = logs.remove(&delivery.event).unwrap_or_default();
@@ -256,14 +249,15 @@ impl EventStore<'_> {
         if let Some(one) = one {
             // A test is for one endpoint only.
             let sql = "SELECT id FROM events WHERE id = $1 AND (kind <> 'ping' OR subject = $2)";
-            let query = sqlx::query(sql).bind(one.to_string()).bind(format!("endpoint {}", endpoint.id));
-            return self.all(query, id).await;
+            return self
+                .all(sqlx::query(sql).bind(one.to_string()).bind(format!("endpoint {}", endpoint.id)), id)
+                .await;
         }
         let kinds: Vec<&str> =
             EventKind::ALL.iter().filter(|kind| endpoint.choice.includes(**kind)).map(|kind| kind.as_str()).collect();
         let sql =
             format!("SELECT id FROM events WHERE id >= $1 AND kind IN {} ORDER BY id LIMIT $2", list(kinds.len(), 2));
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(from.unwrap_or_default().to_owned()).bind(BATCH_SIZE);
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(from.unwrap_or_default()).bind(BATCH_SIZE);
         self.all(bind_ids(query, &kinds), id).await
     }
 
@@ -273,16 +267,12 @@ impl EventStore<'_> {
         if super::locked(&mut tx, &endpoint.id).await?.is_none() {
             return Ok(0);
         }
-        for chunk in padded(events) {
-            let sql = format!(
-                "INSERT INTO event_deliveries (endpoint_id, event_id, next_attempt_at_ms)
-                 SELECT $1, id, CAST($2 AS BIGINT) FROM events WHERE id IN {}
-                 ON CONFLICT (endpoint_id, event_id) DO UPDATE SET state = 'waiting', attempts = 0,
-                   next_attempt_at_ms = excluded.next_attempt_at_ms",
-                list(chunk.len(), 2)
-            );
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(endpoint.id.clone()).bind(tx.now.as_millisecond());
-            count += bind_ids(query, &chunk).execute(&mut *tx).await?.rows_affected() as i64;
+        let sql = "INSERT INTO event_deliveries (endpoint_id, event_id, next_attempt_at_ms)
+             SELECT $1, id, CAST($2 AS BIGINT) FROM events WHERE id IN $ids
+             ON CONFLICT (endpoint_id, event_id) DO UPDATE SET state = 'waiting', attempts = 0,
+               next_attempt_at_ms = excluded.next_attempt_at_ms";
+        for query in for_ids(sql, &[text(&endpoint.id), int(tx.now.as_millisecond())], events) {
+            count += query.execute(&mut *tx).await?.rows_affected() as i64;
         }
         tx.commit().await?;
         Ok(count)

@@ -13,11 +13,11 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::events::{KEEP_EVENTS, NewEvent, write};
-use crate::{ChangedOrders, EventStore, StoreError, Tx, bind_ids, list, padded, row};
+use crate::{ChangedOrders, EventStore, StoreError, Tx, for_ids, row};
 use domain::event::EventKind;
 use domain::{Order, OrderId, OrderStatus, ParcelState, SaleId, SaleState};
 
@@ -57,7 +57,7 @@ enum FactKind {
 
 impl OrderRows {
     /// The facts of an order, in the order in which they happened.
-    pub fn facts_of(&mut self, order: &Order) -> Vec<Fact> {
+    fn facts_of(&mut self, order: &Order) -> Vec<Fact> {
         let created = if order.status == OrderStatus::Rejected { OrderStatus::Rejected } else { OrderStatus::Unpaid };
         let created = FactRow { at: order.created_at, what: FactKind::Step(created) };
         let mut rows = vec![("created".to_owned(), created)];
@@ -205,9 +205,8 @@ impl EventStore<'_> {
         sql: &str,
         mut each: impl FnMut(&AnyRow) -> Result<(), sqlx::Error>,
     ) -> Result<(), StoreError> {
-        for chunk in padded(orders) {
-            let sql = format!("{sql} {}", list(chunk.len(), 0));
-            for row in bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&self.pool).await? {
+        for query in for_ids(&format!("{sql} $ids"), &[], orders) {
+            for row in query.fetch_all(&self.pool).await? {
                 each(&row)?;
             }
         }
@@ -305,9 +304,8 @@ impl EventStore<'_> {
         let since = row::time(&moved, "since_ms")?.max(tx.now - KEEP_EVENTS);
         let mut known: HashMap<String, HashMap<String, i64>> = HashMap::new();
         let subjects: Vec<String> = ids.iter().map(|id| format!("order {id}")).collect();
-        for chunk in padded(&subjects) {
-            let sql = format!("SELECT subject, fact, sequence FROM events WHERE subject IN {}", list(chunk.len(), 0));
-            for row in bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&mut *tx).await? {
+        for query in for_ids("SELECT subject, fact, sequence FROM events WHERE subject IN $ids", &[], &subjects) {
+            for row in query.fetch_all(&mut *tx).await? {
                 let of = known.entry(row::text(&row, "subject")?).or_default();
                 of.insert(row::text(&row, "fact")?, row::int(&row, "sequence")?);
             }

@@ -6,12 +6,12 @@ mod facts;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 use uuid::{NoContext, Uuid};
 
 use crate::audit_log::log;
-use crate::{EventStore, MAX_ROWS, StoreError, Tx, placeholders, row};
+use crate::{EventStore, StoreError, Tx, for_rows, int, row, text};
 pub use facts::Followed;
 
 use domain::event::{EndpointState, EventChoice, EventKind};
@@ -107,19 +107,14 @@ impl NewEvent {
 /// Writes events, and a delivery of each to every endpoint that is on and wants it.
 async fn write(tx: &mut Tx, events: &[NewEvent]) -> Result<(), sqlx::Error> {
     let now = tx.now.as_millisecond();
-    for chunk in events.chunks(MAX_ROWS) {
-        let sql = format!(
-            "INSERT INTO events (id, kind, subject, sequence, fact, body, created_at_ms) VALUES {}",
-            placeholders(chunk.len(), 7)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for event in chunk {
-            query = query.bind(event.id.to_string()).bind(event.kind.as_str()).bind(event.subject.clone());
-            query = query.bind(event.sequence).bind(event.fact.clone()).bind(event.body()).bind(now);
-        }
+    let sql = "INSERT INTO events (id, kind, subject, sequence, fact, body, created_at_ms) VALUES $rows";
+    for query in for_rows(sql, events, |event| {
+        let NewEvent { id, kind, subject, sequence, fact, .. } = event;
+        [text(id), text(kind), text(subject), int(*sequence), text(fact), text(event.body()), int(now)]
+    }) {
         query.execute(&mut **tx).await?;
     }
-    let sql = concat!("SELECT ", columns!(), " FROM event_endpoints WHERE state = 'on' ORDER BY id");
+    let sql = select!("FROM event_endpoints WHERE state = 'on' ORDER BY id");
     let endpoints = sqlx::query(sql).fetch_all(&mut **tx).await?;
     for endpoint in endpoints.iter().map(endpoint) {
         let endpoint = endpoint?;
@@ -132,15 +127,9 @@ async fn write(tx: &mut Tx, events: &[NewEvent]) -> Result<(), sqlx::Error> {
 
 /// Writes deliveries of events to an endpoint, due at once.
 async fn deliver(tx: &mut Tx, endpoint: &str, events: &[Uuid]) -> Result<(), sqlx::Error> {
-    for chunk in events.chunks(MAX_ROWS) {
-        let sql = format!(
-            "INSERT INTO event_deliveries (endpoint_id, event_id, next_attempt_at_ms) VALUES {}",
-            placeholders(chunk.len(), 3)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for event in chunk {
-            query = query.bind(endpoint.to_owned()).bind(event.to_string()).bind(tx.now.as_millisecond());
-        }
+    let now = tx.now.as_millisecond();
+    let sql = "INSERT INTO event_deliveries (endpoint_id, event_id, next_attempt_at_ms) VALUES $rows";
+    for query in for_rows(sql, events, |event| [text(endpoint), text(event), int(now)]) {
         query.execute(&mut **tx).await?;
     }
     Ok(())
@@ -148,13 +137,13 @@ async fn deliver(tx: &mut Tx, endpoint: &str, events: &[Uuid]) -> Result<(), sql
 
 impl EventStore<'_> {
     pub async fn endpoints(self) -> Result<Vec<Endpoint>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM event_endpoints ORDER BY id");
+        let sql = select!("FROM event_endpoints ORDER BY id");
         self.all(sqlx::query(sql), endpoint).await
     }
 
     pub async fn endpoint(self, id: &str) -> Result<Option<Endpoint>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM event_endpoints WHERE id = $1");
-        self.optional(sqlx::query(sql).bind(id.to_owned()), endpoint).await
+        let sql = select!("FROM event_endpoints WHERE id = $1");
+        self.optional(sqlx::query(sql).bind(id), endpoint).await
     }
 
     /// Adds an endpoint. With the first one the shop begins to make events, of what happens from now on. `false` if there
@@ -170,8 +159,8 @@ impl EventStore<'_> {
         }
         let sql = "INSERT INTO event_endpoints (id, url, kinds, state, secret, created_at_ms)
              VALUES ($1, $2, $3, $4, $5, $6)";
-        let query = sqlx::query(sql).bind(new.id.clone()).bind(new.url.clone()).bind(new.choice.names().join(","));
-        let query = query.bind(new.state.as_str()).bind(new.secret.clone()).bind(tx.now.as_millisecond());
+        let query = sqlx::query(sql).bind(&new.id).bind(&new.url).bind(new.choice.names().join(","));
+        let query = query.bind(new.state.as_str()).bind(&new.secret).bind(tx.now.as_millisecond());
         query.execute(&mut *tx).await?;
         self.log_of(&mut tx, actor, AuditAction::AddEndpoint, &new.id, None, Some(&record(new))).await?;
         tx.commit().await?;
@@ -195,7 +184,7 @@ impl EventStore<'_> {
             after.failing_since = None;
         }
         let sql = "UPDATE event_endpoints SET url = $2, kinds = $3, state = $4, failing_since_ms = $5 WHERE id = $1";
-        let query = sqlx::query(sql).bind(id.to_owned()).bind(after.url.clone()).bind(after.choice.names().join(","));
+        let query = sqlx::query(sql).bind(id).bind(&after.url).bind(after.choice.names().join(","));
         let failing = after.failing_since.map(Timestamp::as_millisecond);
         query.bind(after.state.as_str()).bind(failing).execute(&mut *tx).await?;
         let records = (record(&before), record(&after));
@@ -218,8 +207,7 @@ impl EventStore<'_> {
         let Some(before) = locked(&mut tx, id).await? else { return Ok(false) };
         let sql =
             "UPDATE event_endpoints SET previous_secret = secret, previous_until_ms = $3, secret = $2 WHERE id = $1";
-        let query = sqlx::query(sql).bind(id.to_owned()).bind(secret.to_owned()).bind(until.as_millisecond());
-        query.execute(&mut *tx).await?;
+        sqlx::query(sql).bind(id).bind(secret).bind(until.as_millisecond()).execute(&mut *tx).await?;
         self.log_of(&mut tx, actor, AuditAction::RotateSecret, id, None, Some(&record(&before))).await?;
         tx.commit().await?;
         Ok(true)
@@ -228,7 +216,7 @@ impl EventStore<'_> {
     /// Replaces the encrypted form of the same secret.
     pub async fn re_encrypt_secret(self, id: &str, old: &str, new: &str) -> Result<(), StoreError> {
         let sql = "UPDATE event_endpoints SET secret = $3 WHERE id = $1 AND secret = $2";
-        sqlx::query(sql).bind(id.to_owned()).bind(old.to_owned()).bind(new.to_owned()).execute(&self.pool).await?;
+        sqlx::query(sql).bind(id).bind(old).bind(new).execute(&self.pool).await?;
         Ok(())
     }
 
@@ -244,7 +232,7 @@ impl EventStore<'_> {
         let mut tx = self.begin().await?;
         facts::lock(&mut tx).await?;
         let Some(before) = locked(&mut tx, id).await? else { return Ok(false) };
-        sqlx::query("DELETE FROM event_endpoints WHERE id = $1").bind(id.to_owned()).execute(&mut *tx).await?;
+        sqlx::query("DELETE FROM event_endpoints WHERE id = $1").bind(id).execute(&mut *tx).await?;
         let sql = "UPDATE event_cursor SET position = NULL WHERE NOT EXISTS (SELECT 1 FROM event_endpoints)";
         sqlx::query(sql).execute(&mut *tx).await?;
         self.log_of(&mut tx, actor, AuditAction::DeleteEndpoint, id, Some(&record(&before)), None).await?;
@@ -273,7 +261,7 @@ impl EventStore<'_> {
         }
         let subject = format!("endpoint {id}");
         let last = sqlx::query("SELECT COALESCE(MAX(sequence), 0) AS last FROM events WHERE subject = $1");
-        let sequence = row::int(&last.bind(subject.clone()).fetch_one(&mut *tx).await?, "last")? + 1;
+        let sequence = row::int(&last.bind(&subject).fetch_one(&mut *tx).await?, "last")? + 1;
         let ping = NewEvent::new(&tx, EventKind::Ping, (subject, sequence), sequence.to_string(), json!({}));
         let event = ping.id;
         // No endpoint chooses this type, so only this one gets it.
@@ -294,8 +282,7 @@ impl EventStore<'_> {
 
 async fn locked(tx: &mut Tx, id: &str) -> Result<Option<Endpoint>, sqlx::Error> {
     let sql = concat!("UPDATE event_endpoints SET state = state WHERE id = $1 RETURNING ", columns!());
-    let row = sqlx::query(sql).bind(id.to_owned()).fetch_optional(&mut **tx).await?;
-    row.as_ref().map(endpoint).transpose()
+    tx.optional(sqlx::query(sql).bind(id), endpoint).await
 }
 
 /// Tells the owners of the shop that an endpoint was given up.

@@ -26,7 +26,7 @@ use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
 use uuid::{NoContext, Uuid};
 
-use crate::{FoundOrder, OrderStore, StoreError, Tx, list, padded, row};
+use crate::{FoundOrder, OrderStore, StoreError, Tx, for_numbers, row};
 use domain::ids::first_id_of;
 use domain::{OrderId, OrderStatus, SaleId};
 
@@ -35,7 +35,7 @@ const MAX_ORDERS_PER_ROW: usize = 50;
 /// Rows per page of the feed.
 const MAX_ROWS_PER_PAGE: i64 = 100;
 /// Orders per page of the feed.
-pub const MAX_CHANGED_ORDERS: usize = 200;
+const MAX_CHANGED_ORDERS: usize = 200;
 /// How far back a reader may begin.
 pub(crate) const KEEP_CHANGES: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Rows per statement of a purge.
@@ -210,7 +210,7 @@ async fn lock_feed(tx: &mut Tx) -> Result<i64, sqlx::Error> {
 async fn number(tx: &mut Tx, last: i64, horizon: Option<&str>, limit: i64) -> Result<usize, sqlx::Error> {
     let sql = "SELECT id FROM order_changes WHERE position IS NULL AND id < $1 ORDER BY id LIMIT $2";
     // "g" sorts after every UUID.
-    let found = sqlx::query(sql).bind(horizon.unwrap_or("g").to_owned()).bind(limit).fetch_all(&mut **tx).await?;
+    let found = sqlx::query(sql).bind(horizon.unwrap_or("g")).bind(limit).fetch_all(&mut **tx).await?;
     let mut rows = Vec::with_capacity(found.len());
     for (found, position) in found.iter().zip(last + 1..) {
         let id: Uuid = row::text(found, "id")?.parse().map_err(|_| row::undecodable("id"))?;
@@ -314,13 +314,9 @@ impl OrderStore<'_> {
     /// The orders of each of these sales by status. A sale without orders is missing.
     pub async fn order_totals(self, sales: &[SaleId]) -> Result<HashMap<SaleId, OrderTotals>, StoreError> {
         let mut totals: HashMap<SaleId, OrderTotals> = HashMap::new();
-        for chunk in padded(sales) {
-            let sql = format!(
-                "SELECT sale_id, status, CAST(SUM(orders) AS BIGINT) AS orders, CAST(SUM(units) AS BIGINT) AS units
-                 FROM order_totals WHERE sale_id IN {} GROUP BY sale_id, status",
-                list(chunk.len(), 0)
-            );
-            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, sale| query.bind(sale.0));
+        let sql = "SELECT sale_id, status, CAST(SUM(orders) AS BIGINT) AS orders, CAST(SUM(units) AS BIGINT) AS units
+             FROM order_totals WHERE sale_id IN $ids GROUP BY sale_id, status";
+        for query in for_numbers(sql, &[], &sales.iter().map(|sale| sale.0).collect::<Vec<_>>()) {
             for row in &query.fetch_all(&self.pool).await? {
                 let status: OrderStatus = row::parsed(row, "status")?;
                 let count = StatusCount { orders: row::int(row, "orders")?, units: row::int(row, "units")? };

@@ -12,12 +12,12 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use crate::audit_log::log;
-use crate::{AuditReason, OrderStore, StoreError, Tx, bind_ids, list, mail, padded, row};
+use crate::{AuditReason, OrderStore, StoreError, Tx, mail, row};
 use domain::order::{Answer, HoldEnd};
 use domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
 
@@ -48,10 +48,9 @@ macro_rules! columns {
 }
 
 fn hold(row: &AnyRow) -> Result<OrderHold, sqlx::Error> {
-    let outcome: Option<String> = row.try_get("outcome")?;
-    let end = match outcome {
+    let end = match row::optional_parsed(row, "outcome")? {
         Some(outcome) => Some(HoldEnd {
-            outcome: outcome.parse().map_err(|()| row::undecodable("outcome"))?,
+            outcome,
             by: row::text(row, "ended_by")?,
             at: row::time(row, "ended_at_ms")?,
             reason: row.try_get("end_reason")?,
@@ -69,10 +68,9 @@ fn hold(row: &AnyRow) -> Result<OrderHold, sqlx::Error> {
 }
 
 fn appeal(row: &AnyRow) -> Result<(String, Appeal), sqlx::Error> {
-    let answer: Option<String> = row.try_get("answer")?;
-    let answer = match answer {
+    let answer = match row::optional_parsed(row, "answer")? {
         Some(answer) => Some(Answer {
-            answer: answer.parse().map_err(|()| row::undecodable("answer"))?,
+            answer,
             by: row::text(row, "answered_by")?,
             at: row::time(row, "answered_at_ms")?,
             reason: row.try_get("answer_reason")?,
@@ -86,7 +84,7 @@ fn appeal(row: &AnyRow) -> Result<(String, Appeal), sqlx::Error> {
 impl OrderStore<'_> {
     /// Every hold of an order with its appeals, oldest first.
     pub async fn holds_of(self, order: OrderId) -> Result<Vec<OrderHold>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM order_holds WHERE order_id = $1 ORDER BY id");
+        let sql = select!("FROM order_holds WHERE order_id = $1 ORDER BY id");
         let holds = self.all(sqlx::query(sql).bind(order.to_string()), hold).await?;
         self.with_appeals(holds).await
     }
@@ -94,21 +92,14 @@ impl OrderStore<'_> {
     /// The holds of these orders that have not ended. Orders that are neither unpaid nor paid have none.
     pub async fn lasting_holds(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderHold>, StoreError> {
         let (mut ids, mut holds) = (HashMap::new(), Vec::new());
-        for chunk in padded(orders) {
-            let sql = format!(
-                concat!(
-                    "SELECT ",
-                    columns!(),
-                    " FROM order_holds WHERE order_id IN {} AND ended_at_ms IS NULL
-                       AND EXISTS (SELECT 1 FROM orders WHERE orders.id = order_id AND status IN ('unpaid', 'paid'))"
-                ),
-                list(chunk.len(), 0)
-            );
-            for row in bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&self.pool).await? {
-                let hold = hold(&row)?;
-                ids.insert(hold.id.clone(), row::parsed(&row, "order_id")?);
-                holds.push(hold);
-            }
+        let sql = select!(
+            "FROM order_holds WHERE order_id IN $ids AND ended_at_ms IS NULL
+               AND EXISTS (SELECT 1 FROM orders WHERE orders.id = order_id AND status IN ('unpaid', 'paid'))"
+        );
+        let read = |row: &AnyRow| Ok((hold(row)?, row::parsed::<OrderId>(row, "order_id")?));
+        for (hold, order) in self.all_of::<_, Vec<_>>(sql, &[], orders, read).await? {
+            ids.insert(hold.id.clone(), order);
+            holds.push(hold);
         }
         let holds = self.with_appeals(holds).await?;
         Ok(holds.into_iter().filter_map(|hold| Some((*ids.get(&hold.id)?, hold))).collect())
@@ -117,15 +108,11 @@ impl OrderStore<'_> {
     async fn with_appeals(self, mut holds: Vec<OrderHold>) -> Result<Vec<OrderHold>, StoreError> {
         let ids: Vec<String> = holds.iter().map(|hold| hold.id.clone()).collect();
         let mut appeals: HashMap<String, Vec<Appeal>> = HashMap::new();
-        for chunk in padded(&ids) {
-            let sql = format!(
-                "SELECT hold_id, text, sent_at_ms, answer, answered_by, answered_at_ms, answer_reason FROM hold_appeals
-                 WHERE hold_id IN {} ORDER BY hold_id, id",
-                list(chunk.len(), 0)
-            );
-            for (hold, appeal) in self.all(bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk), appeal).await? {
-                appeals.entry(hold).or_default().push(appeal);
-            }
+        let sql =
+            "SELECT hold_id, text, sent_at_ms, answer, answered_by, answered_at_ms, answer_reason FROM hold_appeals
+             WHERE hold_id IN $ids ORDER BY hold_id, id";
+        for (hold, appeal) in self.all_of::<_, Vec<_>>(sql, &[], &ids, appeal).await? {
+            appeals.entry(hold).or_default().push(appeal);
         }
         for hold in &mut holds {
             hold.appeals = appeals.remove(&hold.id).unwrap_or_default();
@@ -141,7 +128,7 @@ impl OrderStore<'_> {
         let added = "INSERT INTO order_holds (id, order_id, sale_id, reason, held_by, held_at_ms)
              VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
         let query = sqlx::query(added).bind(Uuid::now_v7().to_string()).bind(id.to_string()).bind(sale.0);
-        let query = query.bind(reason.note.to_owned()).bind(reason.actor.to_owned()).bind(now.as_millisecond());
+        let query = query.bind(reason.note).bind(reason.actor).bind(now.as_millisecond());
         if query.execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(HoldChange::Unchanged);
         }
@@ -199,7 +186,7 @@ impl OrderStore<'_> {
         let sql =
             "INSERT INTO hold_appeals (id, hold_id, text, sent_at_ms) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
         let query = sqlx::query(sql).bind(Uuid::now_v7().to_string()).bind(row::text(&held, "id")?);
-        let query = query.bind(text.to_owned()).bind(tx.now.as_millisecond());
+        let query = query.bind(text).bind(tx.now.as_millisecond());
         if query.execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(AppealOutcome::AnotherWaits);
         }
@@ -232,8 +219,8 @@ pub(super) async fn end_with_order(
 async fn lock_live(tx: &mut Tx, id: OrderId) -> Result<Option<(SaleId, UserId)>, sqlx::Error> {
     let sql =
         "UPDATE orders SET reason = reason WHERE id = $1 AND status IN ('unpaid', 'paid') RETURNING sale_id, user_id";
-    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
-    row.map(|row| Ok((SaleId(row::int(&row, "sale_id")?), row::parsed(&row, "user_id")?))).transpose()
+    let order = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), row::parsed(row, "user_id")?));
+    tx.optional(sqlx::query(sql).bind(id.to_string()), order).await
 }
 
 /// Ends the order's hold and answers its appeal. Returns `false` if the order is not held.
@@ -246,8 +233,8 @@ async fn end(
 ) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE order_holds SET outcome = $2, ended_by = $3, ended_at_ms = $4, end_reason = $5
          WHERE order_id = $1 AND ended_at_ms IS NULL RETURNING id";
-    let query = sqlx::query(sql).bind(id.to_string()).bind(outcome.as_str()).bind(by.to_owned());
-    let query = query.bind(tx.now.as_millisecond()).bind(reason.map(str::to_owned));
+    let query = sqlx::query(sql).bind(id.to_string()).bind(outcome.as_str()).bind(by);
+    let query = query.bind(tx.now.as_millisecond()).bind(reason);
     let Some(held) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
     let given = match outcome {
         HoldOutcome::Released => AppealAnswer::Released,
@@ -268,8 +255,7 @@ async fn answer(
 ) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE hold_appeals SET answer = $2, answered_by = $3, answered_at_ms = $4, answer_reason = $5
          WHERE hold_id = $1 AND answered_at_ms IS NULL";
-    let query = sqlx::query(sql).bind(hold.to_owned()).bind(given.as_str()).bind(by.to_owned());
-    let query = query.bind(tx.now.as_millisecond()).bind(reason.map(str::to_owned));
+    let query = sqlx::query(sql).bind(hold).bind(given.as_str()).bind(by).bind(tx.now.as_millisecond()).bind(reason);
     Ok(query.execute(&mut **tx).await?.rows_affected() > 0)
 }
 

@@ -19,7 +19,8 @@ use crate::orders::{HeldUnits, held_columns, held_units};
 use crate::sales::add_sold;
 use crate::waitlists::waited_units;
 use crate::{
-    LockPatience, MAX_ROWS, OrderStore, Store, StoreError, Tx, bind_ids, list, orders, padded, placeholders, row, sales,
+    LockPatience, MAX_ROWS, OrderStore, Store, StoreError, Tx, for_numbers, int, orders, padded, placeholders, row,
+    sales,
 };
 use domain::{Money, OrderId, OrderNumber, OrderStatus, Reservation, Sale, SaleId, UserId};
 
@@ -102,7 +103,7 @@ async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) 
                 .bind(r.user_id.to_string())
                 .bind(i64::from(r.quantity))
                 .bind(amount.amount)
-                .bind(amount.currency.as_str().to_owned())
+                .bind(amount.currency.as_str())
                 .bind(order.status().as_str())
                 .bind(order.rejected)
                 .bind(r.reserved_at.as_millisecond())
@@ -274,24 +275,13 @@ pub(crate) async fn live_orders(
     sale: SaleId,
     users: &[UserId],
 ) -> Result<HashMap<UserId, (OrderId, u32)>, sqlx::Error> {
-    let mut held = HashMap::new();
-    for chunk in padded(users) {
-        let sql = format!(
-            concat!(
-                "SELECT ",
-                held_columns!(),
-                " FROM orders
-             WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN {}"
-            ),
-            list(chunk.len(), 1)
-        );
-        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
-        for row in query.fetch_all(&mut **tx).await? {
-            let units = held_units(&row)?;
-            held.insert(units.user_id, (units.order_id, units.quantity));
-        }
-    }
-    Ok(held)
+    let sql = concat!(
+        "SELECT ",
+        held_columns!(),
+        " FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN $ids"
+    );
+    let held = |row: &_| held_units(row).map(|units| (units.user_id, (units.order_id, units.quantity)));
+    tx.all_of(sql, &[int(sale.0)], users, held).await
 }
 
 /// Orders that get their numbers in one transaction.
@@ -419,9 +409,8 @@ impl OrderStore<'_> {
     /// The orders with these numbers.
     pub async fn with_numbers(self, numbers: &[OrderNumber]) -> Result<HashMap<OrderNumber, OrderId>, StoreError> {
         let mut orders = HashMap::with_capacity(numbers.len());
-        for chunk in padded(numbers) {
-            let sql = format!("SELECT id, day_number FROM orders WHERE day_number IN {}", list(chunk.len(), 0));
-            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, number| query.bind(number.stored()));
+        let numbers: Vec<i64> = numbers.iter().map(|number| number.stored()).collect();
+        for query in for_numbers("SELECT id, day_number FROM orders WHERE day_number IN $ids", &[], &numbers) {
             for row in query.fetch_all(&self.pool).await? {
                 orders.insert(OrderNumber::from_stored(row::int(&row, "day_number")?), row::parsed(&row, "id")?);
             }
@@ -431,17 +420,9 @@ impl OrderStore<'_> {
 
     /// The numbers of these orders, without orders that have none.
     pub async fn numbers_of(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderNumber>, StoreError> {
-        let mut numbers = HashMap::with_capacity(orders.len());
-        for chunk in padded(orders) {
-            let sql = format!(
-                "SELECT id, day_number FROM orders WHERE id IN {} AND day_number IS NOT NULL",
-                list(chunk.len(), 0)
-            );
-            for row in bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&self.pool).await? {
-                numbers.insert(row::parsed(&row, "id")?, OrderNumber::from_stored(row::int(&row, "day_number")?));
-            }
-        }
-        Ok(numbers)
+        let sql = "SELECT id, day_number FROM orders WHERE id IN $ids AND day_number IS NOT NULL";
+        let number = |row: &_| Ok((row::parsed(row, "id")?, OrderNumber::from_stored(row::int(row, "day_number")?)));
+        self.all_of(sql, &[], orders, number).await
     }
 }
 

@@ -4,7 +4,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::audit_log::log;
-use crate::{OrderStore, StoreError, bind_ids, list, orders, padded, row};
+use crate::{OrderStore, StoreError, int, orders, row, text};
 use domain::invoice::{Invoice, InvoiceTitle};
 use domain::{AuditAction, Order, OrderId, UserId};
 
@@ -44,7 +44,7 @@ fn invoice(row: &AnyRow) -> Result<Invoice, sqlx::Error> {
 
 impl OrderStore<'_> {
     pub async fn invoice_of(self, order: OrderId) -> Result<Option<Invoice>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM invoices WHERE order_id = $1");
+        let sql = select!("FROM invoices WHERE order_id = $1");
         self.optional(sqlx::query(sql).bind(order.to_string()), invoice).await
     }
 
@@ -64,7 +64,7 @@ impl OrderStore<'_> {
         let sql = "INSERT INTO invoices (order_id, title, tax_number, asked_at_ms) VALUES ($1, $2, $3, $4)
              ON CONFLICT (order_id) DO UPDATE SET title = excluded.title, tax_number = excluded.tax_number,
                asked_at_ms = excluded.asked_at_ms WHERE invoices.issued_at_ms IS NULL";
-        let query = sqlx::query(sql).bind(order.to_string()).bind(to.title.clone()).bind(to.tax_number.clone());
+        let query = sqlx::query(sql).bind(order.to_string()).bind(&to.title).bind(&to.tax_number);
         if query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(InvoiceOutcome::Issued);
         }
@@ -103,21 +103,15 @@ impl OrderStore<'_> {
     /// Marks invoices as issued, each with its line in the audit log. Returns how many were not before.
     pub async fn issue_invoices(self, of: &[OrderId], actor: &str) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
-        let (now, mut count) = (tx.now, 0);
-        for chunk in padded(of) {
-            let sql = format!(
-                "UPDATE invoices SET issued_at_ms = $1, issued_by = $2
-                 WHERE issued_at_ms IS NULL AND order_id IN {} RETURNING order_id",
-                list(chunk.len(), 2)
-            );
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(now.as_millisecond()).bind(actor.to_owned());
-            for issued in bind_ids(query, &chunk).fetch_all(&mut *tx).await? {
-                let subject = format!("order {}", row::text(&issued, "order_id")?);
-                log(&mut tx, actor, AuditAction::IssueInvoice, &subject, None::<&()>, None, now).await?;
-                count += 1;
-            }
+        let now = tx.now;
+        let sql = "UPDATE invoices SET issued_at_ms = $1, issued_by = $2
+             WHERE issued_at_ms IS NULL AND order_id IN $ids RETURNING order_id";
+        let before = [int(now.as_millisecond()), text(actor)];
+        let issued: Vec<String> = tx.all_of(sql, &before, of, |row| row::text(row, "order_id")).await?;
+        for id in &issued {
+            log(&mut tx, actor, AuditAction::IssueInvoice, &format!("order {id}"), None::<&()>, None, now).await?;
         }
         tx.commit().await?;
-        Ok(count)
+        Ok(issued.len())
     }
 }

@@ -24,8 +24,8 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::pool::Connection;
 use crate::sales::add_sold;
 use crate::{
-    LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, linked_accounts, list, next_attempt, padded,
-    placeholders, row, sales, staff,
+    LockPatience, OrderStore, StoreError, Tx, for_ids, for_rows, int, linked_accounts, list, next_attempt, row, sales,
+    staff, text,
 };
 use domain::order::OrderEvent;
 use domain::{Address, LinkDigest, Order, OrderId, OrderNumber, OrderStatus, Reservation, SaleId, UserId};
@@ -69,19 +69,12 @@ fn address(row: &AnyRow) -> Result<Option<Box<Address>>, sqlx::Error> {
 impl OrderStore<'_> {
     /// The statuses of these orders, without orders that do not exist.
     pub async fn order_statuses(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
-        let mut statuses = HashMap::with_capacity(orders.len());
-        for chunk in padded(orders) {
-            let sql = format!("SELECT id, status FROM orders WHERE id IN {}", list(chunk.len(), 0));
-            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
-            for row in query.fetch_all(&self.pool).await? {
-                statuses.insert(row::parsed(&row, "id")?, row::parsed(&row, "status")?);
-            }
-        }
-        Ok(statuses)
+        let sql = "SELECT id, status FROM orders WHERE id IN $ids";
+        self.all_of(sql, &[], orders, |row| Ok((row::parsed(row, "id")?, row::parsed(row, "status")?))).await
     }
 
     pub async fn get(self, sale: SaleId, id: OrderId) -> Result<Option<Order>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1 AND sale_id = $2");
+        let sql = select!("FROM orders WHERE id = $1 AND sale_id = $2");
         self.optional(sqlx::query(sql).bind(id.to_string()).bind(sale.0), order).await
     }
 
@@ -185,15 +178,13 @@ impl OrderStore<'_> {
         after: Option<OrderId>,
         limit: i64,
     ) -> Result<Vec<HeldUnits>, StoreError> {
-        let query = sqlx::query(concat!(
+        let sql = concat!(
             "SELECT ",
             held_columns!(),
             " FROM orders
              WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND id > $2 ORDER BY id LIMIT $3"
-        ))
-        .bind(sale.0)
-        .bind(after.map_or_else(String::new, |id| id.to_string()))
-        .bind(limit);
+        );
+        let query = sqlx::query(sql).bind(sale.0).bind(after.map_or_else(String::new, |id| id.to_string())).bind(limit);
         self.all(query, held_units).await
     }
 
@@ -258,24 +249,18 @@ async fn cancel_within(
 ) -> Result<Vec<HeldUnits>, sqlx::Error> {
     let now = tx.now;
     sales::lock(tx, sale).await?;
-    let mut cancelled = Vec::with_capacity(orders.len());
-    for chunk in padded(orders) {
-        let sql = format!(
-            concat!(
-                "UPDATE orders SET status = 'cancelled', reason = $1
-                 WHERE status = 'unpaid' AND sale_id = $2 {} AND id IN {} RETURNING ",
-                held_columns!()
-            ),
-            condition,
-            list(chunk.len(), 2)
-        );
-        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(reason).bind(sale.0), &chunk);
-        for row in query.fetch_all(&mut **tx).await? {
-            let held = held_units(&row)?;
-            let change = (OrderStatus::Unpaid, OrderStatus::Cancelled);
-            tx.changes.moved((sale, held.order_id), change, held.quantity.into());
-            cancelled.push(held);
-        }
+    let sql = format!(
+        concat!(
+            "UPDATE orders SET status = 'cancelled', reason = $1
+             WHERE status = 'unpaid' AND sale_id = $2 {} AND id IN $ids RETURNING ",
+            held_columns!()
+        ),
+        condition
+    );
+    let cancelled: Vec<HeldUnits> = tx.all_of(&sql, &[text(reason), int(sale.0)], orders, held_units).await?;
+    for held in &cancelled {
+        let change = (OrderStatus::Unpaid, OrderStatus::Cancelled);
+        tx.changes.moved((sale, held.order_id), change, held.quantity.into());
     }
     if !cancelled.is_empty() {
         let units: i64 = cancelled.iter().map(|held| i64::from(held.quantity)).sum();
@@ -289,9 +274,8 @@ async fn cancel_within(
 }
 
 pub(super) async fn read(connection: &mut Connection, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
-    let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1");
-    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(connection).await?;
-    row.as_ref().map(order).transpose()
+    let sql = select!("FROM orders WHERE id = $1");
+    connection.optional(sqlx::query(sql).bind(id.to_string()), order).await
 }
 
 /// Records that orders reached a status.
@@ -301,15 +285,8 @@ pub(super) async fn add_events(
     status: OrderStatus,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    for chunk in orders.chunks(MAX_ROWS) {
-        let sql = format!(
-            "INSERT INTO order_events (order_id, status, at_ms) VALUES {} ON CONFLICT DO NOTHING",
-            placeholders(chunk.len(), 3)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for id in chunk {
-            query = query.bind(id.to_string()).bind(status.as_str()).bind(now.as_millisecond());
-        }
+    let sql = "INSERT INTO order_events (order_id, status, at_ms) VALUES $rows ON CONFLICT DO NOTHING";
+    for query in for_rows(sql, orders, |id| [text(id), text(status), int(now.as_millisecond())]) {
         query.execute(&mut **tx).await?;
     }
     Ok(())
@@ -317,12 +294,9 @@ pub(super) async fn add_events(
 
 /// Makes the open payments of orders that ended or were paid due for closing at once, in the same transaction.
 pub(crate) async fn close_payments_of(tx: &mut Tx, orders: &[OrderId]) -> Result<(), sqlx::Error> {
-    for chunk in padded(orders) {
-        let sql = format!(
-            "UPDATE payments SET close_at_ms = 0 WHERE close_at_ms IS NOT NULL AND order_id IN {}",
-            list(chunk.len(), 0)
-        );
-        bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).execute(&mut **tx).await?;
+    let sql = "UPDATE payments SET close_at_ms = 0 WHERE close_at_ms IS NOT NULL AND order_id IN $ids";
+    for query in for_ids(sql, &[], orders) {
+        query.execute(&mut **tx).await?;
     }
     Ok(())
 }
@@ -361,10 +335,9 @@ impl OrderStore<'_> {
     /// Postpones the next attempt of releases, by half a second at first and by up to eight seconds.
     pub async fn postpone_releases(self, orders: &[OrderId]) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
-        for chunk in padded(orders) {
-            let next = next_attempt(500, 4);
-            let sql = format!("UPDATE releases SET {next} WHERE order_id IN {}", list(chunk.len(), 1));
-            bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(now), &chunk).execute(&self.pool).await?;
+        let sql = format!("UPDATE releases SET {} WHERE order_id IN $ids", next_attempt(500, 4));
+        for query in for_ids(&sql, &[int(now)], orders) {
+            query.execute(&self.pool).await?;
         }
         Ok(())
     }
@@ -380,9 +353,7 @@ impl OrderStore<'_> {
 
     /// Deletes releases that the stock backend has carried out.
     pub async fn delete_releases(self, orders: &[OrderId]) -> Result<(), StoreError> {
-        for chunk in padded(orders) {
-            let sql = format!("DELETE FROM releases WHERE order_id IN {}", list(chunk.len(), 0));
-            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
+        for query in for_ids("DELETE FROM releases WHERE order_id IN $ids", &[], orders) {
             query.execute(&self.pool).await?;
         }
         Ok(())
@@ -397,19 +368,8 @@ impl OrderStore<'_> {
 }
 
 async fn add_releases(tx: &mut Tx, releases: &[HeldUnits]) -> Result<(), sqlx::Error> {
-    for chunk in releases.chunks(MAX_ROWS) {
-        let sql = format!(
-            "INSERT INTO releases (order_id, sale_id, user_id, quantity) VALUES {} ON CONFLICT DO NOTHING",
-            placeholders(chunk.len(), 4)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for release in chunk {
-            query = query
-                .bind(release.order_id.to_string())
-                .bind(release.sale_id.0)
-                .bind(release.user_id.to_string())
-                .bind(i64::from(release.quantity));
-        }
+    let sql = "INSERT INTO releases (order_id, sale_id, user_id, quantity) VALUES $rows ON CONFLICT DO NOTHING";
+    for query in for_rows(sql, releases, |r| [text(r.order_id), int(r.sale_id.0), text(r.user_id), int(r.quantity)]) {
         query.execute(&mut **tx).await?;
     }
     Ok(())

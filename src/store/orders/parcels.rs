@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::audit_log::log;
 use crate::pool::Connection;
-use crate::{OrderStore, StoreError, Tx, bind_ids, list, mail, padded, row};
+use crate::{OrderStore, StoreError, Tx, mail, row};
 use domain::parcel::{
     CLOCK, OrderFacts, Parcel, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, ParcelStep, decide,
 };
@@ -146,8 +146,7 @@ async fn write_step(
     let sent_at = (state == ParcelState::Shipped && is_moved).then(|| now.as_millisecond());
     let sql =
         "UPDATE orders SET parcel = $2, shipped_at_ms = COALESCE(CAST($3 AS BIGINT), shipped_at_ms) WHERE id = $1";
-    let query = sqlx::query(sql).bind(id.to_string()).bind(state.as_str()).bind(sent_at);
-    query.execute(&mut **tx).await?;
+    sqlx::query(sql).bind(id.to_string()).bind(state.as_str()).bind(sent_at).execute(&mut **tx).await?;
     let name = match actor {
         ParcelActor::Staff(name) => Some(name.to_owned()),
         ParcelActor::Owner(_) => None,
@@ -156,7 +155,7 @@ async fn write_step(
     let sql = "INSERT INTO parcel_steps (order_id, step, state, carrier, number, at_ms, actor)
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let query = sqlx::query(sql).bind(id.to_string()).bind(before.map_or(0, Parcel::version) + 1).bind(state.as_str());
-    let query = query.bind(label.carrier.clone()).bind(label.number.clone()).bind(now.as_millisecond());
+    let query = query.bind(&label.carrier).bind(&label.number).bind(now.as_millisecond());
     query.bind(name).execute(&mut **tx).await?;
     tx.changes.edited(id);
     if let ParcelActor::Staff(name) = actor {
@@ -187,15 +186,11 @@ pub(super) async fn parcels(
     orders: &[OrderId],
 ) -> Result<HashMap<OrderId, Parcel>, sqlx::Error> {
     let mut steps: HashMap<OrderId, Vec<ParcelStep>> = HashMap::new();
-    for chunk in padded(orders) {
-        let sql = format!(
-            "SELECT order_id, state, carrier, number, at_ms, actor FROM parcel_steps WHERE order_id IN {}
-             ORDER BY order_id, step",
-            list(chunk.len(), 0)
-        );
-        for found in bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&mut *connection).await? {
-            steps.entry(row::parsed(&found, "order_id")?).or_default().push(step(&found)?);
-        }
+    let sql = "SELECT order_id, state, carrier, number, at_ms, actor FROM parcel_steps WHERE order_id IN $ids
+         ORDER BY order_id, step";
+    let read = |row: &AnyRow| Ok((row::parsed(row, "order_id")?, step(row)?));
+    for (order, step) in connection.all_of::<_, Vec<_>>(sql, &[], orders, read).await? {
+        steps.entry(order).or_default().push(step);
     }
     Ok(steps.into_iter().filter_map(|(id, steps)| Some((id, Parcel::of(steps)?))).collect())
 }

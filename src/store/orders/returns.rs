@@ -97,16 +97,16 @@ async fn write(tx: &mut Tx, id: OrderId, step: &ReturnStep, actor: ParcelActor<'
             let sql = "INSERT INTO goods_returns (order_id, reason, note, asked_at_ms) VALUES ($1, $2, $3, $4)
                  ON CONFLICT (order_id) DO UPDATE SET reason = excluded.reason, note = excluded.note,
                    asked_at_ms = excluded.asked_at_ms";
-            sqlx::query(sql).bind(id.to_string()).bind(reason.as_str()).bind(note.clone()).bind(now)
+            sqlx::query(sql).bind(id.to_string()).bind(reason.as_str()).bind(note).bind(now)
         }
         ReturnStep::Send(label) => {
             let sql = "UPDATE goods_returns SET carrier = $2, number = $3 WHERE order_id = $1";
-            sqlx::query(sql).bind(id.to_string()).bind(label.carrier.clone()).bind(label.number.clone())
+            sqlx::query(sql).bind(id.to_string()).bind(&label.carrier).bind(&label.number)
         }
         ReturnStep::Accept(words) | ReturnStep::Refuse(words) => {
             let ParcelActor::Staff(name) = actor else { return Ok(()) };
             let sql = "UPDATE goods_returns SET answer = $2, answered_by = $3, answered_at_ms = $4 WHERE order_id = $1";
-            sqlx::query(sql).bind(id.to_string()).bind(words.clone()).bind(name.to_owned()).bind(now)
+            sqlx::query(sql).bind(id.to_string()).bind(words).bind(name).bind(now)
         }
         ReturnStep::Withdraw => return Ok(()),
     };
@@ -184,7 +184,7 @@ pub(super) async fn end(
     let now = tx.now;
     let sql = "UPDATE goods_returns SET received_by = $2, received_at_ms = $3, restocked = $4, refund_id = $5
          WHERE order_id = $1";
-    let query = sqlx::query(sql).bind(id.to_string()).bind(reason.actor.to_owned()).bind(now.as_millisecond());
+    let query = sqlx::query(sql).bind(id.to_string()).bind(reason.actor).bind(now.as_millisecond());
     query.bind(i64::from(restocked)).bind(refund.to_string()).execute(&mut **tx).await?;
     let after = json!({"amount": amount, "restocked": restocked, "reason": reason.note, "message": reason.message});
     log(tx, reason.actor, AuditAction::ReceiveReturn, &format!("order {id}"), None, Some(&after), now).await?;
@@ -195,8 +195,7 @@ pub(super) async fn end(
 }
 
 async fn read(connection: &mut Connection, id: OrderId) -> Result<Option<GoodsReturn>, sqlx::Error> {
-    let found = sqlx::query(RETURN).bind(id.to_string()).fetch_optional(connection).await?;
-    found.as_ref().map(goods_return).transpose()
+    connection.optional(sqlx::query(RETURN).bind(id.to_string()), goods_return).await
 }
 
 fn goods_return(row: &AnyRow) -> Result<GoodsReturn, sqlx::Error> {

@@ -7,7 +7,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::orders::{columns, order};
-use crate::{AnyQuery, OrderStore, StoreError, bind_ids, list, padded, row};
+use crate::{AnyQuery, OrderStore, StoreError, Value, bind, int, row, text};
 use domain::ids::first_id_of;
 use domain::order::{OrderEvent, OrderStep};
 use domain::{Money, Order, OrderId, OrderNumber, OrderStatus, ParcelState, ReturnState, SaleId, UserId};
@@ -93,10 +93,7 @@ pub(crate) const NOT_REHEARSED: &str = "sale_id NOT IN (SELECT id FROM sales WHE
 fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
     let (order, username) = (order(row)?, row.try_get("username")?);
     let held_at = row::optional_time(row, "held_at_ms")?.filter(|_| order.status.is_live());
-    let parcel: Option<String> = row.try_get("parcel")?;
-    let parcel = parcel.map(|state| state.parse().map_err(|()| row::undecodable("parcel"))).transpose()?;
-    let returned: Option<String> = row.try_get("return_state")?;
-    let returned = returned.map(|state| state.parse().map_err(|()| row::undecodable("return_state"))).transpose()?;
+    let (parcel, returned) = (row::optional_parsed(row, "parcel")?, row::optional_parsed(row, "return_state")?);
     let reference = row.try_get("reference")?;
     Ok(FoundOrder { order, username, held_at, parcel, returned, reference })
 }
@@ -112,12 +109,6 @@ fn live_order(row: &AnyRow) -> Result<(UserId, LiveOrder), sqlx::Error> {
     Ok((row::parsed(row, "user_id")?, order))
 }
 
-/// The value that a condition is bound to.
-enum Value {
-    Text(String),
-    Int(i64),
-}
-
 impl OrderSearch {
     fn conditions(&self) -> Vec<(&'static str, Value)> {
         // Held orders are rarer than orders of a sale. `sale_id + 0` keeps the planner from using the index on
@@ -127,14 +118,14 @@ impl OrderSearch {
             false => ["id =", "id >=", "id <", "id >", "sale_id ="],
         };
         let all = [
-            (is, self.order.map(|id| Value::Text(id.to_string()))),
-            ("substr(id, 25) =", self.tail.clone().map(Value::Text)),
-            ("day_number =", self.number.map(|number| Value::Int(number.stored()))),
-            ("user_id =", self.user.map(|id| Value::Text(id.to_string()))),
-            (of_sale, self.sale.map(|id| Value::Int(id.0))),
-            (from, self.from.map(|at| Value::Text(first_id_of(at)))),
-            (to, self.to.map(|at| Value::Text(first_id_of(at)))),
-            (if self.oldest_first { later } else { to }, self.before.map(|id| Value::Text(id.to_string()))),
+            (is, self.order.map(text)),
+            ("substr(id, 25) =", self.tail.as_ref().map(text)),
+            ("day_number =", self.number.map(|number| int(number.stored()))),
+            ("user_id =", self.user.map(text)),
+            (of_sale, self.sale.map(|id| int(id.0))),
+            (from, self.from.map(|at| text(first_id_of(at)))),
+            (to, self.to.map(|at| text(first_id_of(at)))),
+            (if self.oldest_first { later } else { to }, self.before.map(text)),
         ];
         all.into_iter().filter_map(|(sql, value)| Some((sql, value?))).collect()
     }
@@ -197,6 +188,12 @@ impl OrderSearch {
         format!("SELECT quantity, amount, currency FROM {from} {filter} {order_by} LIMIT $1")
     }
 
+    /// A statement with the conditions of this search.
+    fn bound(&self, sql: String, limit: i64) -> AnyQuery<'static> {
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(limit);
+        self.conditions().into_iter().fold(query, |query, (_, value)| bind(query, value))
+    }
+
     fn order_by(&self) -> String {
         let column = if self.only_held() { "held_id" } else { "id" };
         format!("ORDER BY {column} {}", if self.oldest_first { "ASC" } else { "DESC" })
@@ -217,30 +214,16 @@ pub(super) fn status_condition(status: &str, statuses: &[OrderStatus]) -> Option
     }
 }
 
-fn bind<'q>(query: AnyQuery<'q>, value: Value) -> AnyQuery<'q> {
-    match value {
-        Value::Text(text) => query.bind(text),
-        Value::Int(int) => query.bind(int),
-    }
-}
-
 impl OrderStore<'_> {
     /// Finds orders, newest first.
     pub async fn find(self, search: &OrderSearch, limit: i64) -> Result<Vec<FoundOrder>, StoreError> {
-        let mut query = sqlx::query(AssertSqlSafe(search.sql())).bind(limit);
-        for (_, value) in search.conditions() {
-            query = bind(query, value);
-        }
-        self.all(query, found_order).await
+        self.all(search.bound(search.sql(), limit), found_order).await
     }
 
     /// Count, units and money of the orders that match, on all pages, up to [`MAX_SUMMED_ORDERS`].
     pub async fn sum(self, search: &OrderSearch) -> Result<FoundTotals, StoreError> {
         let search = OrderSearch { before: None, ..search.clone() };
-        let mut query = sqlx::query(AssertSqlSafe(search.totals_sql())).bind(MAX_SUMMED_ORDERS as i64 + 1);
-        for (_, value) in search.conditions() {
-            query = bind(query, value);
-        }
+        let query = search.bound(search.totals_sql(), MAX_SUMMED_ORDERS as i64 + 1);
         let mut totals = FoundTotals::default();
         for row in query.fetch_all(&self.pool).await? {
             if totals.orders == MAX_SUMMED_ORDERS {
@@ -260,34 +243,20 @@ impl OrderStore<'_> {
 
     /// These orders, in any order, without orders that do not exist and orders of rehearsals.
     pub(super) async fn delivered_orders(self, orders: &[OrderId]) -> Result<Vec<FoundOrder>, StoreError> {
-        let mut found = Vec::with_capacity(orders.len());
-        for chunk in padded(orders) {
-            let sql = format!(
-                "SELECT {}, {OTHER_COLUMNS} FROM orders WHERE id IN {} AND {NOT_REHEARSED}",
-                columns!(),
-                list(chunk.len(), 0)
-            );
-            found.extend(self.all(bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk), found_order).await?);
-        }
-        Ok(found)
+        let sql = format!("SELECT {}, {OTHER_COLUMNS} FROM orders WHERE id IN $ids AND {NOT_REHEARSED}", columns!());
+        self.all_of(&sql, &[], orders, found_order).await
     }
 
     /// The orders that accounts have in a sale, in any order. If there are very many, only live and the newest ones. An
     /// account has fewer orders than a sale, so the statement hides the index on the sale from SQLite, which has no
     /// statistics.
     pub async fn orders_of_accounts(self, sale: SaleId, users: &[UserId]) -> Result<Vec<FoundOrder>, StoreError> {
-        let mut found = Vec::new();
-        for chunk in padded(users) {
-            let sql = format!(
-                "SELECT {}, {OTHER_COLUMNS} FROM orders WHERE sale_id + 0 = $1 AND user_id IN {}
-                 ORDER BY CASE WHEN status IN ('unpaid', 'paid') THEN 0 ELSE 1 END, id DESC LIMIT {MAX_SUMMED_ORDERS}",
-                columns!(),
-                list(chunk.len(), 1)
-            );
-            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
-            found.extend(self.all(query, found_order).await?);
-        }
-        Ok(found)
+        let sql = format!(
+            "SELECT {}, {OTHER_COLUMNS} FROM orders WHERE sale_id + 0 = $1 AND user_id IN $ids
+             ORDER BY CASE WHEN status IN ('unpaid', 'paid') THEN 0 ELSE 1 END, id DESC LIMIT {MAX_SUMMED_ORDERS}",
+            columns!()
+        );
+        self.all_of(&sql, &[int(sale.0)], users, found_order).await
     }
 
     /// The unpaid or paid order of each account in a sale. An account has at most one.
@@ -296,33 +265,18 @@ impl OrderStore<'_> {
         sale: SaleId,
         users: &[UserId],
     ) -> Result<HashMap<UserId, LiveOrder>, StoreError> {
-        let mut found = HashMap::with_capacity(users.len());
-        for chunk in padded(users) {
-            let sql = format!(
-                "SELECT user_id, status, quantity, amount, currency,
-                   (SELECT COUNT(*) FROM order_holds WHERE order_id = orders.id AND ended_at_ms IS NULL) AS holds,
-                   (SELECT COUNT(*) FROM order_holds JOIN hold_appeals ON hold_appeals.hold_id = order_holds.id
-                      WHERE order_id = orders.id AND ended_at_ms IS NULL AND answered_at_ms IS NULL) AS appeals
-                 FROM orders WHERE sale_id = $1 AND user_id IN {} AND status IN ('unpaid', 'paid')",
-                list(chunk.len(), 1)
-            );
-            found.extend(self.all(bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk), live_order).await?);
-        }
-        Ok(found)
+        let sql = "SELECT user_id, status, quantity, amount, currency,
+               (SELECT COUNT(*) FROM order_holds WHERE order_id = orders.id AND ended_at_ms IS NULL) AS holds,
+               (SELECT COUNT(*) FROM order_holds JOIN hold_appeals ON hold_appeals.hold_id = order_holds.id
+                  WHERE order_id = orders.id AND ended_at_ms IS NULL AND answered_at_ms IS NULL) AS appeals
+             FROM orders WHERE sale_id = $1 AND user_id IN $ids AND status IN ('unpaid', 'paid')";
+        self.all_of(sql, &[int(sale.0)], users, live_order).await
     }
 
     /// When these orders were paid. Orders that were never paid are missing.
     pub async fn paid_at(self, orders: &[OrderId]) -> Result<HashMap<OrderId, Timestamp>, StoreError> {
-        let mut paid = HashMap::with_capacity(orders.len());
-        for chunk in padded(orders) {
-            let ids = list(chunk.len(), 0);
-            let sql = format!("SELECT order_id, at_ms FROM order_events WHERE order_id IN {ids} AND status = 'paid'");
-            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
-            for row in query.fetch_all(&self.pool).await? {
-                paid.insert(row::parsed(&row, "order_id")?, row::time(&row, "at_ms")?);
-            }
-        }
-        Ok(paid)
+        let sql = "SELECT order_id, at_ms FROM order_events WHERE order_id IN $ids AND status = 'paid'";
+        self.all_of(sql, &[], orders, |row| Ok((row::parsed(row, "order_id")?, row::time(row, "at_ms")?))).await
     }
 
     /// Every status change of an order with its actor, in the order in which they happened.
@@ -359,10 +313,7 @@ mod tests {
 
     /// SQLite's query plan for a search.
     async fn plan(store: &Store, search: OrderSearch) -> String {
-        let mut query = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", search.sql()))).bind(10_i64);
-        for (_, value) in search.conditions() {
-            query = bind(query, value);
-        }
+        let query = search.bound(format!("EXPLAIN QUERY PLAN {}", search.sql()), 10);
         let rows = query.fetch_all(&store.pool).await.unwrap();
         rows.iter().map(|row| row.get::<String, _>("detail")).collect::<Vec<_>>().join("\n")
     }

@@ -4,12 +4,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::PacketStore;
 use crate::packets::*;
 use crate::pool::Connection;
+use crate::{PacketStore, for_numbers, for_rows, int, text};
 
 /// The outcome of persisting one claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,27 +151,16 @@ impl PacketStore<'_> {
 
     /// A user's claim on a packet.
     pub async fn claim_of(self, id: PacketId, user: UserId) -> Result<Option<ShareClaim>, StoreError> {
-        let query = sqlx::query(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM packet_claims
-             WHERE packet_id = $1 AND user_id = $2"
-        ))
-        .bind(id.0)
-        .bind(user.to_string());
-        self.optional(query, claim).await
+        let sql = select!("FROM packet_claims WHERE packet_id = $1 AND user_id = $2");
+        self.optional(sqlx::query(sql).bind(id.0).bind(user.to_string()), claim).await
     }
 
     /// The claims of a packet in descending order of shares, below the share `before`.
     pub async fn claims(self, id: PacketId, before: Option<i64>, limit: i64) -> Result<Vec<PacketClaim>, StoreError> {
-        let query = sqlx::query(
-            "SELECT c.packet_id, c.share, c.user_id, c.amount, c.claimed_at_ms, u.username
+        let sql = "SELECT c.packet_id, c.share, c.user_id, c.amount, c.claimed_at_ms, u.username
              FROM packet_claims c LEFT JOIN users u ON u.id = c.user_id
-             WHERE c.packet_id = $1 AND c.share < $2 ORDER BY c.share DESC LIMIT $3",
-        )
-        .bind(id.0)
-        .bind(before.unwrap_or(i64::MAX))
-        .bind(limit);
+             WHERE c.packet_id = $1 AND c.share < $2 ORDER BY c.share DESC LIMIT $3";
+        let query = sqlx::query(sql).bind(id.0).bind(before.unwrap_or(i64::MAX)).bind(limit);
         self.all(query, |row| Ok(PacketClaim { claim: claim(row)?, username: row.try_get("username")? })).await
     }
 
@@ -183,16 +171,8 @@ impl PacketStore<'_> {
         after: Option<i64>,
         limit: i64,
     ) -> Result<Vec<ShareClaim>, StoreError> {
-        let query = sqlx::query(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM packet_claims
-             WHERE packet_id = $1 AND share > $2 ORDER BY share LIMIT $3"
-        ))
-        .bind(id.0)
-        .bind(after.unwrap_or(-1))
-        .bind(limit);
-        self.all(query, claim).await
+        let sql = select!("FROM packet_claims WHERE packet_id = $1 AND share > $2 ORDER BY share LIMIT $3");
+        self.all(sqlx::query(sql).bind(id.0).bind(after.unwrap_or(-1)).bind(limit), claim).await
     }
 }
 
@@ -207,13 +187,14 @@ async fn persisted(
     }
     let mut persisted = HashSet::with_capacity(claims.len());
     for (id, shares) in by_packet {
-        for (chunk, table) in padded(&shares).flat_map(|c| [(c.clone(), "packet_claims"), (c, "packet_rejections")]) {
-            let indexes = list(chunk.len(), 1);
-            let sql = format!("SELECT share, user_id FROM {table} WHERE packet_id = $1 AND share IN {indexes}");
-            let query =
-                chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)).bind(id.0), |query, share| query.bind(*share));
-            for row in query.fetch_all(&mut *connection).await? {
-                persisted.insert((id, row::int(&row, "share")?, row::parsed(&row, "user_id")?));
+        for sql in [
+            "SELECT share, user_id FROM packet_claims WHERE packet_id = $1 AND share IN $ids",
+            "SELECT share, user_id FROM packet_rejections WHERE packet_id = $1 AND share IN $ids",
+        ] {
+            for query in for_numbers(sql, &[int(id.0)], &shares) {
+                for row in query.fetch_all(&mut *connection).await? {
+                    persisted.insert((id, row::int(&row, "share")?, row::parsed(&row, "user_id")?));
+                }
             }
         }
     }
@@ -230,32 +211,24 @@ async fn insert_claims(tx: &mut Tx, claims: &[ShareClaim]) -> Result<bool, sqlx:
         *amount = amount.saturating_add(claim.amount);
     }
     for (id, (shares, amount)) in sums {
-        let done = sqlx::query(
-            "UPDATE packets SET claimed = claimed + $2, claimed_amount = claimed_amount + $3
-             WHERE id = $1 AND state = 'open' AND claimed + $2 <= count AND claimed_amount + $3 <= total",
-        );
+        let sql = "UPDATE packets SET claimed = claimed + $2, claimed_amount = claimed_amount + $3
+             WHERE id = $1 AND state = 'open' AND claimed + $2 <= count AND claimed_amount + $3 <= total";
+        let done = sqlx::query(sql);
         if done.bind(id.0).bind(shares).bind(amount).execute(&mut **tx).await?.rows_affected() != 1 {
             return Ok(false);
         }
     }
-    for chunk in claims.chunks(MAX_ROWS) {
-        let sql = format!(
-            "INSERT INTO packet_claims (packet_id, share, user_id, amount, claimed_at_ms) VALUES {}
-             ON CONFLICT DO NOTHING",
-            placeholders(chunk.len(), 5)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for claim in chunk {
-            query = query
-                .bind(claim.packet_id.0)
-                .bind(claim.share)
-                .bind(claim.user_id.to_string())
-                .bind(claim.amount)
-                .bind(claim.claimed_at.as_millisecond());
-        }
-        if query.execute(&mut **tx).await?.rows_affected() != chunk.len() as u64 {
-            return Ok(false);
-        }
+    let sql = "INSERT INTO packet_claims (packet_id, share, user_id, amount, claimed_at_ms) VALUES $rows
+         ON CONFLICT DO NOTHING";
+    let mut written = 0;
+    for query in for_rows(sql, claims, |of| {
+        let (packet, at) = (int(of.packet_id.0), int(of.claimed_at.as_millisecond()));
+        [packet, int(of.share), text(of.user_id), int(of.amount), at]
+    }) {
+        written += query.execute(&mut **tx).await?.rows_affected();
+    }
+    if written != claims.len() as u64 {
+        return Ok(false);
     }
     let transfers: Vec<Transfer> = claims.iter().map(transfer).collect();
     let now = tx.now;
@@ -275,19 +248,12 @@ fn transfer(claim: &ShareClaim) -> Transfer {
 }
 
 async fn shares_of_users(tx: &mut Tx, id: PacketId, users: &[UserId]) -> Result<HashMap<UserId, Share>, sqlx::Error> {
-    let mut held = HashMap::new();
-    for chunk in padded(users) {
-        let sql = format!(
-            "SELECT user_id, share, amount FROM packet_claims WHERE packet_id = $1 AND user_id IN {}",
-            list(chunk.len(), 1)
-        );
-        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(id.0), &chunk);
-        for row in query.fetch_all(&mut **tx).await? {
-            let share = Share { index: row::int(&row, "share")?, amount: row::int(&row, "amount")? };
-            held.insert(row::parsed(&row, "user_id")?, share);
-        }
-    }
-    Ok(held)
+    let sql = "SELECT user_id, share, amount FROM packet_claims WHERE packet_id = $1 AND user_id IN $ids";
+    let read = |row: &AnyRow| {
+        let share = Share { index: row::int(row, "share")?, amount: row::int(row, "amount")? };
+        Ok((row::parsed(row, "user_id")?, share))
+    };
+    tx.all_of(sql, &[int(id.0)], users, read).await
 }
 
 /// The first free shares of a locked packet, at most `limit`. Usually they are consecutive. If Redis granted shares of
@@ -365,12 +331,10 @@ impl PacketStore<'_> {
 
     /// Records that packets wait for the replay of grants, or do not wait any more.
     pub async fn set_recovering(self, ids: &[PacketId], recovering: bool) -> Result<(), StoreError> {
-        if ids.is_empty() {
-            return Ok(());
+        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+        for query in for_numbers("UPDATE packets SET recovering = $1 WHERE id IN $ids", &[int(recovering)], &ids) {
+            query.execute(&self.pool).await?;
         }
-        let sql = format!("UPDATE packets SET recovering = $1 WHERE id IN {}", list(ids.len(), 1));
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(i64::from(recovering));
-        ids.iter().fold(query, |query, id| query.bind(id.0)).execute(&self.pool).await?;
         Ok(())
     }
 

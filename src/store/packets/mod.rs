@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::audit::{Snapshot, Steps};
 use crate::audit_log::log;
 use crate::wallet::{Posted, post};
-use crate::{LockPatience, MAX_ROWS, PacketStore, StoreError, Tx, bind_ids, list, padded, placeholders, row};
+use crate::{LockPatience, PacketStore, StoreError, Tx, for_numbers, for_rows, int, row, text};
 pub use claims::{PersistedClaim, ShareGrant};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
@@ -74,11 +74,8 @@ pub(super) fn account(giver: Giver) -> LedgerAccount {
 
 /// Reads a packet and locks its row until the end of the transaction.
 async fn lock(tx: &mut Tx, id: PacketId) -> Result<Option<Packet>, sqlx::Error> {
-    let row = sqlx::query(concat!("UPDATE packets SET claimed = claimed WHERE id = $1 RETURNING ", columns!()))
-        .bind(id.0)
-        .fetch_optional(&mut **tx)
-        .await?;
-    row.as_ref().map(packet).transpose()
+    let sql = concat!("UPDATE packets SET claimed = claimed WHERE id = $1 RETURNING ", columns!());
+    tx.optional(sqlx::query(sql).bind(id.0), packet).await
 }
 
 /// A member of the staff who gives from the shop's purse.
@@ -175,13 +172,12 @@ impl PacketStore<'_> {
     }
 
     pub async fn get(self, id: PacketId) -> Result<Option<Packet>, StoreError> {
-        let query = sqlx::query(concat!("SELECT ", columns!(), " FROM packets WHERE id = $1")).bind(id.0);
-        self.optional(query, packet).await
+        self.optional(sqlx::query(select!("FROM packets WHERE id = $1")).bind(id.0), packet).await
     }
 
     /// Packets that were settled in `from..to`.
     pub async fn settled(self, from: Timestamp, to: Timestamp) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE settled_at_ms >= $1 AND settled_at_ms < $2");
+        let sql = select!("FROM packets WHERE settled_at_ms >= $1 AND settled_at_ms < $2");
         self.all(sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond()), packet).await
     }
 
@@ -190,10 +186,8 @@ impl PacketStore<'_> {
         let (at, id) = keyset(before.map(|packet| (packet.created_at, packet.id)));
         let whose = if giver == Giver::Shop { "giver IS NULL AND $1 = ''" } else { "giver = $1" };
         let sql = format!(
-            concat!(
-                "SELECT ",
-                columns!(),
-                " FROM packets WHERE {whose} AND created_at_ms <= $2 AND (created_at_ms < $2 OR id < $3)
+            select!(
+                "FROM packets WHERE {whose} AND created_at_ms <= $2 AND (created_at_ms < $2 OR id < $3)
                  ORDER BY created_at_ms DESC, id DESC LIMIT $4"
             ),
             whose = whose
@@ -209,16 +203,11 @@ impl PacketStore<'_> {
     /// All packets, newest first, older than `before`.
     pub async fn list(self, before: Option<&Packet>, limit: i64) -> Result<Vec<Packet>, StoreError> {
         let (at, id) = keyset(before.map(|packet| (packet.created_at, packet.id)));
-        let query = sqlx::query(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM packets WHERE created_at_ms <= $1 AND (created_at_ms < $1 OR id < $2)
+        let sql = select!(
+            "FROM packets WHERE created_at_ms <= $1 AND (created_at_ms < $1 OR id < $2)
              ORDER BY created_at_ms DESC, id DESC LIMIT $3"
-        ))
-        .bind(at)
-        .bind(id)
-        .bind(limit);
-        self.all(query, packet).await
+        );
+        self.all(sqlx::query(sql).bind(at).bind(id).bind(limit), packet).await
     }
 
     /// A user's claims with their packets, newest first, older than `before`.
@@ -229,17 +218,14 @@ impl PacketStore<'_> {
         limit: i64,
     ) -> Result<Vec<(ShareClaim, Packet)>, StoreError> {
         let (at, id) = keyset(before);
-        let query = sqlx::query(concat!(
+        let sql = concat!(
             "SELECT ",
             claims::columns!(),
             " FROM packet_claims
              WHERE user_id = $1 AND claimed_at_ms <= $2 AND (claimed_at_ms < $2 OR packet_id < $3)
              ORDER BY claimed_at_ms DESC, packet_id DESC LIMIT $4"
-        ))
-        .bind(user.to_string())
-        .bind(at)
-        .bind(id)
-        .bind(limit);
+        );
+        let query = sqlx::query(sql).bind(user.to_string()).bind(at).bind(id).bind(limit);
         let claims = self.all(query, claims::claim).await?;
         let packets = self.with_ids(&claims.iter().map(|claim| claim.packet_id).collect::<Vec<_>>()).await?;
         let with_packets = claims.into_iter().filter_map(|claim| {
@@ -250,12 +236,12 @@ impl PacketStore<'_> {
     }
 
     pub async fn with_ids(self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
+        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+        let mut found = Vec::with_capacity(ids.len());
+        for query in for_numbers(select!("FROM packets WHERE id IN $ids"), &[], &ids) {
+            found.extend(self.all(query, packet).await?);
         }
-        let sql = format!(concat!("SELECT ", columns!(), " FROM packets WHERE id IN {}"), list(ids.len(), 0));
-        let query = ids.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
-        self.all(query, packet).await
+        Ok(found)
     }
 
     /// Starts a new epoch of a packet's keys in Redis and returns its number.
@@ -290,16 +276,11 @@ async fn by_key(tx: &mut Tx, giver: Giver, key: Option<&str>) -> Result<Option<P
     let Some(key) = key else { return Ok(None) };
     let query = match giver {
         Giver::User(user) => {
-            sqlx::query(concat!("SELECT ", columns!(), " FROM packets WHERE wish_key = $1 AND giver = $2"))
-                .bind(key)
-                .bind(user.to_string())
+            sqlx::query(select!("FROM packets WHERE wish_key = $1 AND giver = $2")).bind(key).bind(user.to_string())
         }
-        Giver::Shop => {
-            sqlx::query(concat!("SELECT ", columns!(), " FROM packets WHERE wish_key = $1 AND giver IS NULL")).bind(key)
-        }
+        Giver::Shop => sqlx::query(select!("FROM packets WHERE wish_key = $1 AND giver IS NULL")).bind(key),
     };
-    let row = query.fetch_optional(&mut **tx).await?;
-    row.as_ref().map(packet).transpose()
+    tx.optional(query, packet).await
 }
 
 /// The outcome of a request whose key gave a packet before.
@@ -369,14 +350,13 @@ async fn insert_shares(tx: &mut Tx, id: PacketId, shares: &[i64]) -> Result<(), 
         .chunks(SHARES_PER_PART as usize)
         .map(|part| part.iter().map(i64::to_string).collect::<Vec<_>>().join(" "))
         .collect();
-    for (n, chunk) in parts.chunks(100).enumerate() {
-        let sql =
-            format!("INSERT INTO packet_shares (packet_id, part, amounts) VALUES {}", placeholders(chunk.len(), 3));
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for (m, amounts) in chunk.iter().enumerate() {
-            query = query.bind(id.0).bind((n * 100 + m) as i64).bind(amounts.as_str());
+    let parts: Vec<(i64, String)> = (0..).zip(parts).collect();
+    let sql = "INSERT INTO packet_shares (packet_id, part, amounts) VALUES $rows";
+    // Rows are long: a hundred of them at a time.
+    for parts in parts.chunks(100) {
+        for query in for_rows(sql, parts, |(part, amounts)| [int(id.0), int(*part), text(amounts)]) {
+            query.execute(&mut **tx).await?;
         }
-        query.execute(&mut **tx).await?;
     }
     Ok(())
 }

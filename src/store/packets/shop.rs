@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::packets::*;
 use crate::payments::approvals::Approval;
 use crate::payments::staff_refunds::{APPROVAL_LIFETIME, log_decision, moved_alone};
-use crate::{ApprovalOutcome, PacketStore, StoreError};
+use crate::{ApprovalOutcome, PacketStore, StoreError, list};
 use domain::ledger::{CURRENCY, money};
 use domain::linked_accounts::groups;
 use domain::{ApprovalStatus, AuditAction, RefundKind, RefundTarget};
@@ -45,17 +45,17 @@ pub(super) async fn waits(
     )
     .bind(spender.request_id.to_string())
     .bind(RefundKind::Packet.as_str())
-    .bind(subject.clone())
+    .bind(&subject)
     .bind(new.total)
-    .bind(CURRENCY.as_str().to_owned())
+    .bind(CURRENCY.as_str())
     .bind(RefundTarget::Wallet.as_str())
     .bind(spender.user.to_string())
-    .bind(spender.actor.to_owned())
+    .bind(spender.actor)
     .bind(now.as_millisecond())
     .bind((now + APPROVAL_LIFETIME).as_millisecond())
     .bind(new.id.0)
-    .bind(key.map(str::to_owned))
-    .bind(spender.request.to_owned())
+    .bind(key)
+    .bind(spender.request)
     .execute(&mut **tx)
     .await?;
     if done.rows_affected() == 0 {
@@ -77,9 +77,9 @@ pub(super) async fn waiting(
     let expire = "UPDATE staff_refunds SET approval = 'expired'
          WHERE packet_key = $1 AND approval = 'pending' AND expires_at_ms <= $2";
     let now = tx.now.as_millisecond();
-    sqlx::query(expire).bind(key.to_owned()).bind(now).execute(&mut **tx).await?;
+    sqlx::query(expire).bind(key).bind(now).execute(&mut **tx).await?;
     let sql = "SELECT id, packet FROM staff_refunds WHERE packet_key = $1 AND approval = 'pending'";
-    let Some(row) = sqlx::query(sql).bind(key.to_owned()).fetch_optional(&mut **tx).await? else { return Ok(None) };
+    let Some(row) = sqlx::query(sql).bind(key).fetch_optional(&mut **tx).await? else { return Ok(None) };
     Ok(Some(match row::text(&row, "packet")? == spender.request {
         true => GiveOutcome::Waits(row::parsed(&row, "id")?),
         false => GiveOutcome::KeyReused,
@@ -102,7 +102,7 @@ impl PacketStore<'_> {
         let sql = "UPDATE staff_refunds SET approval = 'approved', decided_at_ms = $2, decided_by = $3
              WHERE id = $1 AND kind = 'packet' AND approval = 'pending' AND expires_at_ms > $2 AND requested_by <> $4";
         let query = sqlx::query(sql).bind(of.id.to_string()).bind(tx.now.as_millisecond());
-        let query = query.bind(actor.to_owned()).bind(by.to_string());
+        let query = query.bind(actor).bind(by.to_string());
         if query.execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
@@ -189,24 +189,17 @@ impl PacketStore<'_> {
         if packet.state == PacketState::Settled || packet.claimed != claimed {
             return Ok(SettleOutcome::Unchanged);
         }
-        let best = sqlx::query(
-            "SELECT user_id, amount FROM packet_claims WHERE packet_id = $1
-             ORDER BY amount DESC, claimed_at_ms, share LIMIT 1",
-        );
+        let sql = "SELECT user_id, amount FROM packet_claims WHERE packet_id = $1
+             ORDER BY amount DESC, claimed_at_ms, share LIMIT 1";
+        let best = sqlx::query(sql);
         let best = best.bind(id.0).fetch_optional(&mut *tx).await?;
         let (user, amount) = match &best {
             Some(row) => (Some(row::text(row, "user_id")?), Some(row::int(row, "amount")?)),
             None => (None, None),
         };
-        sqlx::query(
-            "UPDATE packets SET state = 'settled', settled_at_ms = $2, best_user = $3, best_amount = $4 WHERE id = $1",
-        )
-        .bind(id.0)
-        .bind(now.as_millisecond())
-        .bind(user)
-        .bind(amount)
-        .execute(&mut *tx)
-        .await?;
+        let sql =
+            "UPDATE packets SET state = 'settled', settled_at_ms = $2, best_user = $3, best_amount = $4 WHERE id = $1";
+        sqlx::query(sql).bind(id.0).bind(now.as_millisecond()).bind(user).bind(amount).execute(&mut *tx).await?;
         let returned = packet.left();
         if returned > 0 {
             let back =

@@ -188,20 +188,11 @@ impl PaymentStore<'_> {
         limit: i64,
     ) -> Result<Vec<PaymentCase>, StoreError> {
         let sql = match settled {
-            false => concat!(
-                "SELECT ",
-                columns!(),
-                " FROM payment_cases WHERE settled_at_ms IS NULL AND id < $1 ORDER BY id DESC LIMIT $2"
-            ),
-            true => concat!(
-                "SELECT ",
-                columns!(),
-                " FROM payment_cases WHERE settled_at_ms IS NOT NULL AND id < $1 ORDER BY id DESC LIMIT $2"
-            ),
+            false => select!("FROM payment_cases WHERE settled_at_ms IS NULL AND id < $1 ORDER BY id DESC LIMIT $2"),
+            true => select!("FROM payment_cases WHERE settled_at_ms IS NOT NULL AND id < $1 ORDER BY id DESC LIMIT $2"),
         };
         // Sorts after every UUID.
-        let query = sqlx::query(sql).bind(before.unwrap_or("g")).bind(limit);
-        let mut found = self.all(query, case).await?;
+        let mut found = self.all(sqlx::query(sql).bind(before.unwrap_or("g")).bind(limit), case).await?;
         for case in &mut found {
             self.add_payment_of(case).await?;
         }
@@ -210,11 +201,8 @@ impl PaymentStore<'_> {
 
     /// The cases about the payments of an order, oldest first.
     pub async fn cases_of(self, order: OrderId) -> Result<Vec<PaymentCase>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM payment_cases WHERE payment_id IN (SELECT id FROM payments WHERE order_id = $1) ORDER BY id"
-        );
+        let sql =
+            select!("FROM payment_cases WHERE payment_id IN (SELECT id FROM payments WHERE order_id = $1) ORDER BY id");
         let mut found = self.all(sqlx::query(sql).bind(order.to_string()), case).await?;
         for case in &mut found {
             self.add_payment_of(case).await?;
@@ -224,19 +212,17 @@ impl PaymentStore<'_> {
 
     /// The disputes at a provider whose end is not known, oldest first, after the case `after`.
     pub async fn open_disputes(self, provider: &str, after: &str, limit: i64) -> Result<Vec<PaymentCase>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM payment_cases WHERE dispute_state = 'open' AND id > $2
+        let sql = select!(
+            "FROM payment_cases WHERE dispute_state = 'open' AND id > $2
                AND EXISTS (SELECT 1 FROM payments p WHERE p.id = payment_cases.payment_id AND p.provider = $1)
              ORDER BY id LIMIT $3"
         );
-        self.all(sqlx::query(sql).bind(provider.to_owned()).bind(after.to_owned()).bind(limit), case).await
+        self.all(sqlx::query(sql).bind(provider).bind(after).bind(limit), case).await
     }
 
     /// A case, open or settled.
     pub async fn payment_case(self, id: &str) -> Result<Option<PaymentCase>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM payment_cases WHERE id = $1");
+        let sql = select!("FROM payment_cases WHERE id = $1");
         let Some(mut found) = self.optional(sqlx::query(sql).bind(id), case).await? else { return Ok(None) };
         self.add_payment_of(&mut found).await?;
         Ok(Some(found))
@@ -262,8 +248,7 @@ impl PaymentStore<'_> {
 
     /// Whether a payment of the order was ever disputed.
     pub async fn is_disputed(self, order: OrderId) -> Result<bool, StoreError> {
-        let query = sqlx::query(DISPUTED).bind(order.to_string()).bind(0_i64);
-        Ok(self.optional(query, |_| Ok(())).await?.is_some())
+        Ok(self.optional(sqlx::query(DISPUTED).bind(order.to_string()).bind(0_i64), |_| Ok(())).await?.is_some())
     }
 
     /// Carries out an action on an open case, with a line in the audit log. Returns `false` if the case is not open, or
@@ -353,12 +338,12 @@ pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Res
            dispute_state, respond_by_ms)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING",
     )
-    .bind(id.clone())
+    .bind(&id)
     .bind(case.kind.as_str())
-    .bind(case.payment.to_owned())
+    .bind(case.payment)
     .bind(case.amount.map(|amount| amount.amount))
     .bind(case.amount.map(|amount| amount.currency.as_str().to_owned()))
-    .bind(case.details.to_owned())
+    .bind(case.details)
     .bind(now.as_millisecond())
     .bind(case.part.map(|part| part.to_string()))
     .bind(case.dispute.map(|dispute| dispute.id.clone()))
@@ -375,7 +360,7 @@ async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> R
     let now = tx.now;
     let sql =
         "SELECT id, dispute_state FROM payment_cases WHERE payment_id = $1 AND kind = 'disputed' AND dispute_id = $2";
-    let known = sqlx::query(sql).bind(case.payment.to_owned()).bind(dispute.id.clone());
+    let known = sqlx::query(sql).bind(case.payment).bind(&dispute.id);
     let known = known.fetch_optional(&mut **tx).await?;
     let (id, is_new) = match &known {
         Some(known) if row::text(known, "dispute_state")? != DisputeState::Open.as_str() => return Ok(false),
@@ -391,7 +376,7 @@ async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> R
         }
     };
     let sql = "UPDATE payment_cases SET dispute_state = $2, respond_by_ms = $3 WHERE id = $1";
-    let query = sqlx::query(sql).bind(id.clone()).bind(dispute.state.as_str());
+    let query = sqlx::query(sql).bind(&id).bind(dispute.state.as_str());
     query.bind(dispute.respond_by.map(Timestamp::as_millisecond)).execute(&mut **tx).await?;
     match dispute.state {
         DisputeState::Open => {}
@@ -412,8 +397,7 @@ async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> R
 async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>, now: Timestamp) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = $3, note = $4
          WHERE id = $1 AND settled_at_ms IS NULL";
-    let query = sqlx::query(sql).bind(id.to_owned()).bind(now.as_millisecond());
-    let query = query.bind(reason.actor.to_owned()).bind(reason.note.to_owned());
+    let query = sqlx::query(sql).bind(id).bind(now.as_millisecond()).bind(reason.actor).bind(reason.note);
     Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
 }
 
@@ -427,7 +411,7 @@ async fn keep_held(tx: &mut Tx, of: &PaymentCase, now: Timestamp) -> Result<(), 
            AND status <> 'refunded'
            AND NOT EXISTS (SELECT 1 FROM payment_cases
              WHERE payment_id = $1 AND kind = 'mismatched' AND settled_at_ms IS NULL)";
-    sqlx::query(sql).bind(of.payment_id.clone()).bind(now.as_millisecond()).execute(&mut **tx).await?;
+    sqlx::query(sql).bind(&of.payment_id).bind(now.as_millisecond()).execute(&mut **tx).await?;
     Ok(())
 }
 
@@ -438,6 +422,6 @@ pub(super) const DISPUTED: &str = "SELECT 1 FROM payment_cases WHERE kind = 'dis
      AND payment_id IN (SELECT id FROM payments WHERE order_id = $1) LIMIT 1";
 
 async fn is_open(tx: &mut Tx, id: &str) -> Result<bool, sqlx::Error> {
-    let query = sqlx::query("SELECT 1 FROM payment_cases WHERE id = $1 AND settled_at_ms IS NULL").bind(id.to_owned());
+    let query = sqlx::query("SELECT 1 FROM payment_cases WHERE id = $1 AND settled_at_ms IS NULL").bind(id);
     Ok(query.fetch_optional(&mut **tx).await?.is_some())
 }

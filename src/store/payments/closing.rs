@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
 use crate::payments::{Payment, columns, payment};
-use crate::{PaymentStore, StoreError, bind_ids, list, row};
+use crate::{PaymentStore, StoreError, row};
 use domain::{OrderId, PaymentId};
 
 /// The shortest pause before a payment that could not be closed is closed again. The pause grows with the time that it
@@ -29,8 +29,7 @@ pub(super) fn first_question(now: Timestamp, expires_at: Timestamp) -> Option<i6
 impl PaymentStore<'_> {
     /// Payments that are due for closing. Payments that have waited longest come first.
     pub async fn payments_to_close(self, limit: i64) -> Result<Vec<Payment>, StoreError> {
-        let sql =
-            concat!("SELECT ", columns!(), " FROM payments WHERE close_at_ms <= $1 ORDER BY close_at_ms, id LIMIT $2");
+        let sql = select!("FROM payments WHERE close_at_ms <= $1 ORDER BY close_at_ms, id LIMIT $2");
         let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
         self.all(query, payment).await
     }
@@ -52,11 +51,7 @@ impl PaymentStore<'_> {
 
     /// The payments of an order that can still be made at the provider.
     pub async fn open_payments(self, order: OrderId) -> Result<Vec<Payment>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM payments WHERE order_id = $1 AND close_at_ms IS NOT NULL ORDER BY id"
-        );
+        let sql = select!("FROM payments WHERE order_id = $1 AND close_at_ms IS NOT NULL ORDER BY id");
         self.all(sqlx::query(sql).bind(order.to_string()), payment).await
     }
 
@@ -95,16 +90,9 @@ impl PaymentStore<'_> {
 
     /// The orders among these whose last payment was declined.
     pub async fn declined_among(self, orders: &[OrderId]) -> Result<HashSet<OrderId>, StoreError> {
-        if orders.is_empty() {
-            return Ok(HashSet::new());
-        }
-        let of = list(orders.len(), 0);
-        let sql = format!(
-            "SELECT order_id FROM payments WHERE declined_at_ms IS NOT NULL
-             AND id IN (SELECT MAX(id) FROM payments WHERE order_id IN {of} GROUP BY order_id)"
-        );
-        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), orders);
-        Ok(self.all(query, |row| row::parsed(row, "order_id")).await?.into_iter().collect())
+        let sql = "SELECT order_id FROM payments WHERE declined_at_ms IS NOT NULL
+             AND id IN (SELECT MAX(id) FROM payments WHERE order_id IN $ids GROUP BY order_id)";
+        self.all_of(sql, &[], orders, |row| row::parsed(row, "order_id")).await
     }
 
     /// Postpones the next attempt to close a payment, by half the time that it has been due.

@@ -180,7 +180,7 @@ impl PaymentStore<'_> {
         .bind(user)
         .bind(payment.provider)
         .bind(payment.amount.amount)
-        .bind(payment.amount.currency.as_str().to_owned())
+        .bind(payment.amount.currency.as_str())
         .bind(now.as_millisecond())
         .bind(expires_at.as_millisecond())
         .bind(MAX_OPEN_TOP_UPS)
@@ -205,13 +205,13 @@ impl PaymentStore<'_> {
         };
         let sql = "UPDATE payments SET checkout_url = $2, scan_until_ms = $3, reference = $4 WHERE id = $1
              RETURNING CASE WHEN close_at_ms IS NULL THEN 0 ELSE 1 END AS is_open";
-        let query = sqlx::query(sql).bind(id.to_string()).bind(text.clone()).bind(scan_until);
-        let is_open = self.optional(query.bind(reference.map(str::to_owned)), |row| row::int(row, "is_open")).await?;
+        let query = sqlx::query(sql).bind(id.to_string()).bind(text).bind(scan_until);
+        let is_open = self.optional(query.bind(reference), |row| row::int(row, "is_open")).await?;
         Ok(is_open == Some(1))
     }
 
     pub async fn get(self, id: PaymentId) -> Result<Option<Payment>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM payments WHERE id = $1");
+        let sql = select!("FROM payments WHERE id = $1");
         self.optional(sqlx::query(sql).bind(id.to_string()), payment).await
     }
 
@@ -237,7 +237,7 @@ impl PaymentStore<'_> {
              WHERE id = $1 AND status = 'created' AND amount = $3 AND currency = $4
              RETURNING order_id, user_id";
         let query = sqlx::query(sql).bind(payment.to_string()).bind(now.as_millisecond());
-        let query = query.bind(captured.amount).bind(captured.currency.as_str().to_owned());
+        let query = query.bind(captured.amount).bind(captured.currency.as_str());
         let Some(row) = query.fetch_optional(&mut *tx).await? else {
             let outcome = refuse_capture(&mut tx, payment, captured, now).await?;
             tx.commit().await?;
@@ -262,8 +262,8 @@ impl PaymentStore<'_> {
         let now = tx.now;
         if !move_order(&mut tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
             let sql = "SELECT id FROM payments WHERE order_id = $1 AND provider = $2 AND status = 'captured'";
-            let row = sqlx::query(sql).bind(order.to_string()).bind(WALLET).fetch_optional(&mut *tx).await?;
-            let known = row.map(|row| row::parsed(&row, "id")).transpose()?;
+            let query = sqlx::query(sql).bind(order.to_string()).bind(WALLET);
+            let known = tx.optional(query, |row| row::parsed(row, "id")).await?;
             return Ok(known.map_or(WalletPaymentOutcome::NotPayable, WalletPaymentOutcome::AlreadyPaid));
         }
         let order = read(&mut tx, order).await?.ok_or(sqlx::Error::RowNotFound)?;
@@ -280,7 +280,7 @@ impl PaymentStore<'_> {
         .bind(order.id.to_string())
         .bind(WALLET)
         .bind(amount)
-        .bind(order.amount.currency.as_str().to_owned())
+        .bind(order.amount.currency.as_str())
         .bind(now.as_millisecond())
         .execute(&mut *tx)
         .await?;
@@ -303,8 +303,7 @@ impl PaymentStore<'_> {
 async fn lock_order_of(tx: &mut Tx, payment: PaymentId) -> Result<Option<i64>, sqlx::Error> {
     let sql = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)
          RETURNING amount";
-    let row = sqlx::query(sql).bind(payment.to_string()).fetch_optional(&mut **tx).await?;
-    row.map(|row| row::int(&row, "amount")).transpose()
+    tx.optional(sqlx::query(sql).bind(payment.to_string()), |row| row::int(row, "amount")).await
 }
 
 /// Decides about a capture that could not change a payment to `captured`.
@@ -314,9 +313,8 @@ async fn refuse_capture(
     captured: Money,
     now: Timestamp,
 ) -> Result<CaptureOutcome, sqlx::Error> {
-    let sql = concat!("SELECT ", columns!(), " FROM payments WHERE id = $1");
-    let known = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
-    let kind = match known.as_ref().map(payment).transpose()? {
+    let sql = select!("FROM payments WHERE id = $1");
+    let kind = match tx.optional(sqlx::query(sql).bind(id.to_string()), payment).await? {
         None => CaseKind::UnknownPayment,
         Some(known) if known.amount == captured => return Ok(CaptureOutcome::AlreadyApplied),
         Some(_) => CaseKind::Mismatched,
@@ -350,22 +348,16 @@ async fn hold(tx: &mut Tx, id: PaymentId, captured: Money, now: Timestamp) -> Re
     let sql = "UPDATE payments SET held_amount = $2, held_currency = $3, held_at_ms = $4
          WHERE id = $1 AND status = 'created' AND held_at_ms IS NULL AND CAST($2 AS BIGINT) BETWEEN 1 AND $5";
     let query = sqlx::query(sql).bind(id.to_string()).bind(captured.amount);
-    let query = query.bind(captured.currency.as_str().to_owned()).bind(now.as_millisecond()).bind(MAX_HELD_AMOUNT);
+    let query = query.bind(captured.currency.as_str()).bind(now.as_millisecond()).bind(MAX_HELD_AMOUNT);
     query.execute(&mut **tx).await?;
     Ok(())
 }
 
 /// Records a webhook. Returns `false` if it was received before.
 async fn record_webhook(tx: &mut Tx, webhook_id: &str, payment: &str, now: Timestamp) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query(
-        "INSERT INTO webhook_events (webhook_id, received_at_ms, payment_id) VALUES ($1, $2, $3)
-         ON CONFLICT DO NOTHING",
-    )
-    .bind(webhook_id)
-    .bind(now.as_millisecond())
-    .bind(payment)
-    .execute(&mut **tx)
-    .await?;
+    let sql = "INSERT INTO webhook_events (webhook_id, received_at_ms, payment_id) VALUES ($1, $2, $3)
+         ON CONFLICT DO NOTHING";
+    let done = sqlx::query(sql).bind(webhook_id).bind(now.as_millisecond()).bind(payment).execute(&mut **tx).await?;
     Ok(done.rows_affected() == 1)
 }
 

@@ -63,14 +63,12 @@ impl PaymentStore<'_> {
 
     /// Every attempt to pay an order, oldest first.
     pub async fn payments_of(self, order: OrderId) -> Result<Vec<PaymentRecord>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let sql = concat!(
             "SELECT ",
             columns!(),
             ", created_at_ms, captured_at_ms, refunded_at_ms FROM payments WHERE order_id = $1 ORDER BY id"
-        ))
-        .bind(order.to_string())
-        .fetch_all(&self.pool)
-        .await?;
+        );
+        let rows = sqlx::query(sql).bind(order.to_string()).fetch_all(&self.pool).await?;
         let parts = self.partial_refunds_of(order).await?;
         let mut records = Vec::with_capacity(rows.len());
         for row in &rows {

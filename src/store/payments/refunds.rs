@@ -17,7 +17,7 @@ use crate::audit_log::log;
 use crate::orders::read;
 use crate::payments::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, payment};
 use crate::wallet::post;
-use crate::{AuditReason, PaymentStore, StoreError, Tx, bind_ids, list, next_attempt, padded, row};
+use crate::{AuditReason, PaymentStore, StoreError, Tx, next_attempt, row};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{AuditAction, Currency, Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, ledger};
 
@@ -104,15 +104,14 @@ impl PaymentStore<'_> {
     /// Refunds that are pending and due. Refunds that have waited longest come first, partial refunds before the
     /// others.
     pub async fn refunds_due(self, limit: i64) -> Result<Vec<Refund>, StoreError> {
-        let query = sqlx::query(concat!(
+        let sql = concat!(
             "SELECT ",
             columns!(),
             attempt!("payments.id"),
             " FROM payments WHERE status = 'refund_pending' AND next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, id LIMIT $2"
-        ))
-        .bind(self.now().await?.as_millisecond())
-        .bind(limit);
+        );
+        let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
         let mut due = self.partial_refunds_due(limit).await?;
         due.extend(self.all(query, whole).await?);
         Ok(due)
@@ -145,21 +144,13 @@ impl PaymentStore<'_> {
     /// The refunded money of each order that had refunds, in parts or as a whole, in minor units. Refunds under way do
     /// not count. Captures of a wrong amount do not count either, because they paid for nothing.
     pub async fn refunded_amounts(self, orders: &[OrderId]) -> Result<HashMap<OrderId, i64>, StoreError> {
-        let mut refunded = HashMap::new();
-        for chunk in padded(orders) {
-            let ids = list(chunk.len(), 0);
-            let sql = format!(
-                "SELECT order_id, CAST(SUM(amount) AS BIGINT) AS refunded FROM (
-                   SELECT order_id, amount FROM partial_refunds WHERE order_id IN {ids} AND refunded_at_ms IS NOT NULL
-                   UNION ALL SELECT order_id, amount - refunded_in_parts AS amount FROM payments
-                   WHERE order_id IN {ids} AND status = 'refunded' AND mismatched_at_ms IS NULL) AS back
-                 GROUP BY order_id"
-            );
-            for row in bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&self.pool).await? {
-                refunded.insert(row::parsed(&row, "order_id")?, row::int(&row, "refunded")?);
-            }
-        }
-        Ok(refunded)
+        let sql = "SELECT order_id, CAST(SUM(amount) AS BIGINT) AS refunded FROM (
+               SELECT order_id, amount FROM partial_refunds WHERE order_id IN $ids AND refunded_at_ms IS NOT NULL
+               UNION ALL SELECT order_id, amount - refunded_in_parts AS amount FROM payments
+               WHERE order_id IN $ids AND status = 'refunded' AND mismatched_at_ms IS NULL) AS back
+             GROUP BY order_id";
+        let read = |row: &AnyRow| Ok((row::parsed(row, "order_id")?, row::int(row, "refunded")?));
+        self.all_of(sql, &[], orders, read).await
     }
 
     /// Postpones the next attempt of a refund, by a second at first and by up to about four minutes. Returns the number
@@ -236,11 +227,11 @@ pub(super) async fn stop_refund(tx: &mut Tx, payment: &str, part: Option<RefundI
     let query = match part {
         Some(part) => {
             let sql = "UPDATE partial_refunds SET next_attempt_at_ms = $1 WHERE id = $3 AND payment_id = $2";
-            sqlx::query(sql).bind(i64::MAX).bind(payment.to_owned()).bind(part.to_string())
+            sqlx::query(sql).bind(i64::MAX).bind(payment).bind(part.to_string())
         }
         None => {
             let sql = "UPDATE payments SET next_attempt_at_ms = $1 WHERE id = $2 AND status = 'refund_pending'";
-            sqlx::query(sql).bind(i64::MAX).bind(payment.to_owned())
+            sqlx::query(sql).bind(i64::MAX).bind(payment)
         }
     };
     query.execute(&mut **tx).await?;
@@ -251,10 +242,10 @@ pub(super) async fn stop_refund(tx: &mut Tx, payment: &str, part: Option<RefundI
 /// and so is its order: the money came back to the shop. Returns `false` if it is known, or if staff have settled it.
 pub(super) async fn fail(tx: &mut Tx, payment: &str, of: FailedRefund) -> Result<bool, sqlx::Error> {
     let lock = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)";
-    sqlx::query(lock).bind(payment.to_owned()).execute(&mut **tx).await?;
+    sqlx::query(lock).bind(payment).execute(&mut **tx).await?;
     let is_part = of.id.to_string() != payment;
     let sql = if is_part { FAILING_PART } else { FAILING_PAYMENT };
-    let query = sqlx::query(sql).bind(of.id.to_string()).bind(payment.to_owned()).bind(i64::MAX);
+    let query = sqlx::query(sql).bind(of.id.to_string()).bind(payment).bind(i64::MAX);
     let Some(found) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
     let attempt = row::int(&found, "attempt")?;
     if of.attempt.is_some_and(|failed| failed < attempt) {
@@ -273,9 +264,9 @@ pub(super) async fn fail(tx: &mut Tx, payment: &str, of: FailedRefund) -> Result
     let sql =
         "INSERT INTO failed_refunds (refund_id, attempt, payment_id, order_id, account, amount, currency, made_at_ms,
            failed_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    let query = sqlx::query(sql).bind(of.id.to_string()).bind(attempt).bind(payment.to_owned());
+    let query = sqlx::query(sql).bind(of.id.to_string()).bind(attempt).bind(payment);
     let query = query.bind(order.map(|order| order.to_string())).bind(row::text(&found, "account")?);
-    let query = query.bind(amount.amount).bind(amount.currency.as_str().to_owned()).bind(made_at);
+    let query = query.bind(amount.amount).bind(amount.currency.as_str()).bind(made_at);
     query.bind(now.as_millisecond()).execute(&mut **tx).await?;
     if let Some(order) = order {
         tx.changes.edited(order);
@@ -387,7 +378,7 @@ macro_rules! refunds {
 impl PaymentStore<'_> {
     /// The partial refunds of an order, oldest first.
     pub async fn partial_refunds_of(self, order: OrderId) -> Result<Vec<PartialRefund>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM partial_refunds WHERE order_id = $1 ORDER BY id");
+        let sql = select!("FROM partial_refunds WHERE order_id = $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(order.to_string()), partial_refund).await
     }
 
@@ -435,9 +426,8 @@ pub(super) async fn check_partial(
 
 /// The payment of a paid order.
 pub(crate) async fn captured(tx: &mut Tx, order: OrderId) -> Result<Option<Payment>, sqlx::Error> {
-    let sql = concat!("SELECT ", columns!(), " FROM payments WHERE order_id = $1 AND status = 'captured'");
-    let row = sqlx::query(sql).bind(order.to_string()).fetch_optional(&mut **tx).await?;
-    row.as_ref().map(payment).transpose()
+    let sql = select!("FROM payments WHERE order_id = $1 AND status = 'captured'");
+    tx.optional(sqlx::query(sql).bind(order.to_string()), payment).await
 }
 
 /// Begins a partial refund, with a line in the audit log. The refund job then moves the money. Writes nothing if the
@@ -448,8 +438,7 @@ pub(crate) async fn begin_partial(
     reason: AuditReason<'_>,
 ) -> Result<Result<(), RefundRefusal>, sqlx::Error> {
     let (now, order) = (tx.now, new.order.to_string());
-    let lock = sqlx::query("UPDATE orders SET status = status WHERE id = $1").bind(order.clone());
-    lock.execute(&mut **tx).await?;
+    sqlx::query("UPDATE orders SET status = status WHERE id = $1").bind(&order).execute(&mut **tx).await?;
     let known = sqlx::query("SELECT 1 FROM partial_refunds WHERE id = $1").bind(new.id.to_string());
     if known.fetch_optional(&mut **tx).await?.is_some() {
         return Ok(Ok(()));
@@ -469,13 +458,13 @@ pub(crate) async fn begin_partial(
     .bind(new.id.to_string())
     .bind(of.id.to_string())
     .bind(order)
-    .bind(via.to_owned())
+    .bind(via)
     .bind(new.amount.amount)
-    .bind(new.amount.currency.as_str().to_owned())
+    .bind(new.amount.currency.as_str())
     .bind(now.as_millisecond())
-    .bind(reason.actor.to_owned())
-    .bind(reason.note.to_owned())
-    .bind(reason.message.map(str::to_owned))
+    .bind(reason.actor)
+    .bind(reason.note)
+    .bind(reason.message)
     .execute(&mut **tx)
     .await?;
     tx.changes.edited(new.order);

@@ -52,7 +52,7 @@ impl SandboxStore<'_> {
         )
         .bind(payment.id.to_string())
         .bind(payment.amount.amount)
-        .bind(payment.amount.currency.as_str().to_owned())
+        .bind(payment.amount.currency.as_str())
         .bind(&payment.return_path)
         .bind(payment.expires_at.map(Timestamp::as_millisecond))
         .execute(&self.pool)
@@ -97,12 +97,8 @@ impl SandboxStore<'_> {
         if settled.rows_affected() == 0 {
             return Ok(false);
         }
-        sqlx::query("INSERT INTO sandbox_webhooks (id, body, next_at_ms) VALUES ($1, $2, $3)")
-            .bind(&webhook.id)
-            .bind(&webhook.body)
-            .bind(now)
-            .execute(&mut *tx)
-            .await?;
+        let sql = "INSERT INTO sandbox_webhooks (id, body, next_at_ms) VALUES ($1, $2, $3)";
+        sqlx::query(sql).bind(&webhook.id).bind(&webhook.body).bind(now).execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(true)
     }
@@ -124,12 +120,8 @@ impl SandboxStore<'_> {
         if amount > remaining {
             return Ok(false);
         }
-        sqlx::query("INSERT INTO sandbox_refunds (id, payment_id, amount) VALUES ($1, $2, $3)")
-            .bind(refund.to_string())
-            .bind(payment.to_string())
-            .bind(amount)
-            .execute(&mut *tx)
-            .await?;
+        let sql = "INSERT INTO sandbox_refunds (id, payment_id, amount) VALUES ($1, $2, $3)";
+        sqlx::query(sql).bind(refund.to_string()).bind(payment.to_string()).bind(amount).execute(&mut *tx).await?;
         let sql = "UPDATE sandbox_payments SET refunded = refunded + $2,
                status = CASE WHEN refunded + $2 = amount THEN 'refunded' ELSE status END WHERE id = $1";
         sqlx::query(sql).bind(payment.to_string()).bind(amount).execute(&mut *tx).await?;
@@ -138,11 +130,8 @@ impl SandboxStore<'_> {
     }
 
     pub async fn webhooks_due(self, limit: i64) -> Result<Vec<SandboxWebhook>, StoreError> {
-        let query = sqlx::query(
-            "SELECT id, body, attempts FROM sandbox_webhooks WHERE next_at_ms <= $1 ORDER BY next_at_ms LIMIT $2",
-        )
-        .bind(self.now().await?.as_millisecond())
-        .bind(limit);
+        let sql = "SELECT id, body, attempts FROM sandbox_webhooks WHERE next_at_ms <= $1 ORDER BY next_at_ms LIMIT $2";
+        let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
         self.all(query, webhook).await
     }
 
@@ -152,11 +141,8 @@ impl SandboxStore<'_> {
     }
 
     pub async fn webhook_failed(self, id: &str, next: Timestamp) -> Result<(), StoreError> {
-        sqlx::query("UPDATE sandbox_webhooks SET attempts = attempts + 1, next_at_ms = $2 WHERE id = $1")
-            .bind(id)
-            .bind(next.as_millisecond())
-            .execute(&self.pool)
-            .await?;
+        let sql = "UPDATE sandbox_webhooks SET attempts = attempts + 1, next_at_ms = $2 WHERE id = $1";
+        sqlx::query(sql).bind(id).bind(next.as_millisecond()).execute(&self.pool).await?;
         Ok(())
     }
 }

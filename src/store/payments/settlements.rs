@@ -9,7 +9,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::cases::{self, NewCase};
-use crate::{MAX_ROWS, PaymentStore, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
+use crate::{PaymentStore, StoreError, Tx, for_rows, int, next_attempt, row, text};
 use domain::settlement::{BillLine, BillProblem, BillSums, Booked, Comparison, Difference, Movement};
 use domain::{CaseKind, Currency, Money};
 
@@ -92,26 +92,24 @@ const REFUNDS: &str = "SELECT id AS payment_id, id AS refund_id,
        CASE WHEN mismatched_at_ms IS NOT NULL AND held_amount IS NOT NULL THEN held_amount
          ELSE amount - refunded_in_parts END AS amount,
        CASE WHEN mismatched_at_ms IS NOT NULL AND held_amount IS NOT NULL THEN held_currency ELSE currency END AS currency
-     FROM payments WHERE provider = $1 AND status IN ('refund_pending', 'refunded') AND id IN ";
+     FROM payments WHERE provider = $1 AND status IN ('refund_pending', 'refunded') AND id IN $ids";
 const PARTS: &str =
-    "SELECT payment_id, id AS refund_id, amount, currency FROM partial_refunds WHERE via = $1 AND id IN ";
+    "SELECT payment_id, id AS refund_id, amount, currency FROM partial_refunds WHERE via = $1 AND id IN $ids";
 
 impl PaymentStore<'_> {
     /// Stores lines of a run. A line with the same number is stored once.
     pub async fn add_bill_lines(self, run: &str, provider: &str, lines: &[BillLine]) -> Result<(), StoreError> {
-        for chunk in lines.chunks(MAX_ROWS) {
-            let sql = format!(
-                "INSERT INTO bill_lines (run, line, provider, payment_id, refund_id, amount, currency, fee, fee_currency, at_ms)
-                 VALUES {} ON CONFLICT DO NOTHING",
-                placeholders(chunk.len(), 10)
-            );
-            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, line| {
-                let query = query.bind(run.to_owned()).bind(line.line.clone()).bind(provider.to_owned());
-                let query = query.bind(line.of.payment.clone()).bind(line.of.refund.clone().unwrap_or_default());
-                let query = query.bind(line.amount.amount).bind(line.amount.currency.as_str().to_owned());
-                let query = query.bind(line.fee.amount).bind(line.fee.currency.as_str().to_owned());
-                query.bind(line.at.as_millisecond())
-            });
+        let sql =
+            "INSERT INTO bill_lines (run, line, provider, payment_id, refund_id, amount, currency, fee, fee_currency, at_ms)
+             VALUES $rows ON CONFLICT DO NOTHING";
+        for query in for_rows(sql, lines, |line| {
+            let BillLine { of: Movement { payment, refund }, amount, fee, .. } = line;
+            let [run, number, provider] = [run, line.line.as_str(), provider].map(text);
+            let [payment, refund] = [payment.as_str(), refund.as_deref().unwrap_or_default()].map(text);
+            let (amount, currency) = (int(amount.amount), text(amount.currency.as_str()));
+            let (fee, fee_currency, at) = (int(fee.amount), text(fee.currency.as_str()), int(line.at.as_millisecond()));
+            [run, number, provider, payment, refund, amount, currency, fee, fee_currency, at]
+        }) {
             query.execute(&self.pool).await?;
         }
         Ok(())
@@ -122,8 +120,7 @@ impl PaymentStore<'_> {
     pub async fn bill_lines(self, run: &str, after: &str, limit: usize) -> Result<Vec<BillLine>, StoreError> {
         let sql = "SELECT line, payment_id, refund_id, amount, currency, fee, fee_currency, at_ms FROM bill_lines
              WHERE run = $1 AND payment_id > $2 ORDER BY payment_id LIMIT $3";
-        let query = sqlx::query(sql).bind(run.to_owned()).bind(after.to_owned()).bind(limit as i64);
-        let mut lines = self.all(query, bill_line).await?;
+        let mut lines = self.all(sqlx::query(sql).bind(run).bind(after).bind(limit as i64), bill_line).await?;
         if lines.len() == limit
             && let Some(last) = lines.last().map(|line| line.of.payment.clone())
             && lines.first().is_some_and(|first| first.of.payment != last)
@@ -149,11 +146,7 @@ impl PaymentStore<'_> {
         );
         let mut booked = Vec::new();
         for (sql, ids) in [(CHARGES, charges), (REFUNDS, whole), (PARTS, parts)] {
-            for chunk in padded(&ids) {
-                let sql = format!("{sql}{}", list(chunk.len(), 1));
-                let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(provider.to_owned()), &chunk);
-                booked.extend(self.all(query, entry).await?);
-            }
+            booked.extend(self.all_of::<_, Vec<_>>(sql, &[text(provider)], &ids, entry).await?);
         }
         Ok(booked)
     }
@@ -165,7 +158,7 @@ impl PaymentStore<'_> {
         (from, to): (Timestamp, Timestamp),
         limit: usize,
     ) -> Result<Vec<Booked>, StoreError> {
-        let query = sqlx::query(UNBILLED).bind(provider.to_owned()).bind(run.to_owned()).bind(day.to_string());
+        let query = sqlx::query(UNBILLED).bind(provider).bind(run).bind(day.to_string());
         let query = query.bind(from.as_millisecond()).bind(to.as_millisecond()).bind(limit as i64);
         self.all(query, entry).await
     }
@@ -180,7 +173,7 @@ impl PaymentStore<'_> {
         let mut tx = self.begin().await?;
         let now = tx.now.as_millisecond();
         let before = sqlx::query("SELECT run FROM settlements WHERE provider = $1 AND day = $2");
-        let before = before.bind(provider.to_owned()).bind(day.to_string()).fetch_optional(&mut *tx).await?;
+        let before = before.bind(provider).bind(day.to_string()).fetch_optional(&mut *tx).await?;
         let before: Option<String> = before.and_then(|row| row.try_get("run").ok()).flatten();
         // From here on another settlement of the same day waits.
         sqlx::query(
@@ -188,14 +181,14 @@ impl PaymentStore<'_> {
              ON CONFLICT (provider, day) DO UPDATE SET run = excluded.run, settled_at_ms = excluded.settled_at_ms,
                sums = excluded.sums, problem = NULL, attempts = 0, next_attempt_at_ms = NULL",
         )
-        .bind(provider.to_owned())
+        .bind(provider)
         .bind(day.to_string())
-        .bind(run.to_owned())
+        .bind(run)
         .bind(now)
         .bind(serde_json::to_string(&outcome.totals).unwrap_or_default())
         .execute(&mut *tx)
         .await?;
-        let known = sqlx::query(DIFFERENCES).bind(provider.to_owned()).bind(day.to_string());
+        let known = sqlx::query(DIFFERENCES).bind(provider).bind(day.to_string());
         let known = known.fetch_all(&mut *tx).await?;
         let mut kept = Vec::new();
         for row in &known {
@@ -222,7 +215,7 @@ impl PaymentStore<'_> {
         let sql =
             "DELETE FROM bill_lines WHERE run = $1 AND line IN (SELECT line FROM bill_lines WHERE run = $1 LIMIT $2)";
         loop {
-            let query = sqlx::query(sql).bind(run.to_owned()).bind(DELETED_ROWS);
+            let query = sqlx::query(sql).bind(run).bind(DELETED_ROWS);
             if query.execute(&self.pool).await?.rows_affected() < DELETED_ROWS as u64 {
                 return Ok(());
             }
@@ -237,8 +230,8 @@ impl PaymentStore<'_> {
             "UPDATE settlements SET problem = $4, {} WHERE provider = $2 AND day = $3",
             next_attempt(600_000, 5)
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(now).bind(provider.to_owned()).bind(day.to_string());
-        query.bind(problem.to_owned()).execute(&self.pool).await?;
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(now).bind(provider).bind(day.to_string());
+        query.bind(problem).execute(&self.pool).await?;
         Ok(())
     }
 
@@ -246,14 +239,14 @@ impl PaymentStore<'_> {
     pub async fn ask_for_settlement(self, provider: &str, day: Date) -> Result<(), StoreError> {
         let sql = "INSERT INTO settlements (provider, day, next_attempt_at_ms) VALUES ($1, $2, 0)
              ON CONFLICT (provider, day) DO UPDATE SET next_attempt_at_ms = 0";
-        sqlx::query(sql).bind(provider.to_owned()).bind(day.to_string()).execute(&self.pool).await?;
+        sqlx::query(sql).bind(provider).bind(day.to_string()).execute(&self.pool).await?;
         Ok(())
     }
 
     /// The last day of a provider that was settled or shall be.
     pub async fn last_settlement(self, provider: &str) -> Result<Option<Date>, StoreError> {
         let sql = "SELECT day FROM settlements WHERE provider = $1 ORDER BY day DESC LIMIT 1";
-        self.optional(sqlx::query(sql).bind(provider.to_owned()), |row| row::parsed(row, "day")).await
+        self.optional(sqlx::query(sql).bind(provider), |row| row::parsed(row, "day")).await
     }
 
     /// Days that are due, the longest one first.
@@ -272,26 +265,24 @@ impl PaymentStore<'_> {
         before: Option<(Date, &str)>,
         limit: usize,
     ) -> Result<Vec<DaySettlement>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM settlements s WHERE ($1 = '' OR s.provider = $1) AND s.day <= $2 AND (s.day < $2 OR s.provider < $3)
+        let sql = select!(
+            "FROM settlements s WHERE ($1 = '' OR s.provider = $1) AND s.day <= $2 AND (s.day < $2 OR s.provider < $3)
                AND ($5 = '' OR s.day = $5)
              ORDER BY s.day DESC, s.provider DESC LIMIT $4"
         );
         let (day, of) = before.map_or_else(|| ("9".to_owned(), ""), |(day, of)| (day.to_string(), of));
-        let query = sqlx::query(sql).bind(provider.to_owned()).bind(day).bind(of.to_owned()).bind(limit as i64);
+        let query = sqlx::query(sql).bind(provider).bind(day).bind(of).bind(limit as i64);
         self.all(query.bind(only.map(|day| day.to_string()).unwrap_or_default()), settlement).await
     }
 
     pub async fn settlement(self, provider: &str, day: Date) -> Result<Option<DaySettlement>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM settlements s WHERE s.provider = $1 AND s.day = $2");
-        self.optional(sqlx::query(sql).bind(provider.to_owned()).bind(day.to_string()), settlement).await
+        let sql = select!("FROM settlements s WHERE s.provider = $1 AND s.day = $2");
+        self.optional(sqlx::query(sql).bind(provider).bind(day.to_string()), settlement).await
     }
 
     /// What differs on a day.
     pub async fn bill_differences(self, provider: &str, day: Date) -> Result<Vec<Difference>, StoreError> {
-        self.all(sqlx::query(DIFFERENCES).bind(provider.to_owned()).bind(day.to_string()), difference).await
+        self.all(sqlx::query(DIFFERENCES).bind(provider).bind(day.to_string()), difference).await
     }
 }
 
@@ -317,11 +308,11 @@ async fn add(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference) -> Res
            there_currency, case_id)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
-    .bind(provider.to_owned())
+    .bind(provider)
     .bind(day.to_string())
     .bind(of.problem.as_str())
-    .bind(of.line.clone())
-    .bind(of.of.payment.clone())
+    .bind(&of.line)
+    .bind(&of.of.payment)
     .bind(of.of.refund.clone().unwrap_or_default())
     .bind(of.here.map(|here| here.amount))
     .bind(of.here.map(|here| here.currency.as_str().to_owned()))
@@ -336,12 +327,12 @@ async fn add(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference) -> Res
 async fn forget(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference, case: &str) -> Result<(), sqlx::Error> {
     let sql = "DELETE FROM bill_differences WHERE provider = $1 AND day = $2 AND problem = $3 AND line = $4
          AND payment_id = $5 AND refund_id = $6";
-    let query = sqlx::query(sql).bind(provider.to_owned()).bind(day.to_string()).bind(of.problem.as_str());
-    let query = query.bind(of.line.clone()).bind(of.of.payment.clone());
+    let query = sqlx::query(sql).bind(provider).bind(day.to_string()).bind(of.problem.as_str());
+    let query = query.bind(&of.line).bind(&of.of.payment);
     query.bind(of.of.refund.clone().unwrap_or_default()).execute(&mut **tx).await?;
     let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = '' WHERE id = $1 AND settled_at_ms IS NULL";
     let now = tx.now.as_millisecond();
-    sqlx::query(sql).bind(case.to_owned()).bind(now).execute(&mut **tx).await?;
+    sqlx::query(sql).bind(case).bind(now).execute(&mut **tx).await?;
     Ok(())
 }
 

@@ -204,7 +204,7 @@ impl PaymentStore<'_> {
         let sql = "UPDATE staff_refunds SET approval = 'approved', decided_at_ms = $2, decided_by = $3
              WHERE id = $1 AND approval = 'pending' AND expires_at_ms > $2 AND requested_by <> $4";
         let query = sqlx::query(sql).bind(of.id.to_string()).bind(now.as_millisecond());
-        let query = query.bind(actor.to_owned()).bind(by.to_string());
+        let query = query.bind(actor).bind(by.to_string());
         if query.execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
@@ -244,7 +244,7 @@ impl PaymentStore<'_> {
         let sql = "UPDATE staff_refunds SET approval = $3, decided_at_ms = $2, decided_by = $4, decision_note = $5
              WHERE id = $1 AND approval = 'pending' AND expires_at_ms > $2";
         let query = sqlx::query(sql).bind(of.id.to_string()).bind(tx.now.as_millisecond()).bind(status.as_str());
-        let query = query.bind(actor.to_owned()).bind(note.map(str::to_owned));
+        let query = query.bind(actor).bind(note);
         if query.execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
@@ -310,7 +310,7 @@ pub(crate) async fn moved_alone(
            SELECT total AS amount FROM packets WHERE giver IS NULL AND given_by = $1 AND approved_by IS NULL
              AND created_at_ms > $2 AND $3 = $4) alone";
     let query = sqlx::query(sql).bind(by.to_string()).bind((now - ALONE_PERIOD).as_millisecond());
-    let query = query.bind(currency.as_str().to_owned()).bind(CURRENCY.as_str().to_owned());
+    let query = query.bind(currency.as_str()).bind(CURRENCY.as_str());
     row::int(&query.fetch_one(&mut **tx).await?, "moved")
 }
 
@@ -374,7 +374,7 @@ async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money, now: Timestam
     let subject = subject_of(new.what);
     let sql = "UPDATE staff_refunds SET approval = 'expired'
          WHERE subject = $1 AND approval = 'pending' AND expires_at_ms <= $2";
-    sqlx::query(sql).bind(subject.clone()).bind(now.as_millisecond()).execute(&mut **tx).await?;
+    sqlx::query(sql).bind(&subject).bind(now.as_millisecond()).execute(&mut **tx).await?;
     if !insert(tx, new, amount, "pending", now).await? {
         return Ok(false);
     }
@@ -410,14 +410,14 @@ async fn insert(
     .bind(order.map(|order| order.to_string()))
     .bind(case)
     .bind(amount.amount)
-    .bind(amount.currency.as_str().to_owned())
+    .bind(amount.currency.as_str())
     .bind(target_of(new.what).as_str())
     .bind(new.by.to_string())
-    .bind(new.reason.actor.to_owned())
-    .bind(new.reason.note.to_owned())
-    .bind(new.reason.message.map(str::to_owned))
+    .bind(new.reason.actor)
+    .bind(new.reason.note)
+    .bind(new.reason.message)
     .bind(now.as_millisecond())
-    .bind(approval.to_owned())
+    .bind(approval)
     .bind((now + APPROVAL_LIFETIME).as_millisecond())
     .bind(restock_of(new.what).map(i64::from))
     .execute(&mut **tx)

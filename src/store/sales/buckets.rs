@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::{
-    MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, SaleStore, StoreError, Tx, list, padded, placeholders, row, sales,
+    MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, SaleStore, StoreError, Tx, for_numbers, for_rows, int, row, sales,
 };
 use domain::SaleId;
 
@@ -39,15 +39,12 @@ impl SaleStore<'_> {
         if known.len() >= buckets.into() {
             return Ok(known);
         }
-        let sql = format!(
-            "INSERT INTO sale_buckets (sale_id, bucket, allotted, target, fence) VALUES {} ON CONFLICT DO NOTHING",
-            placeholders(buckets.into(), 5)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for part in 0..i64::from(buckets) {
-            query = query.bind(sale.0).bind(part).bind(0_i64).bind(0_i64).bind(0_i64);
+        let sql =
+            "INSERT INTO sale_buckets (sale_id, bucket, allotted, target, fence) VALUES $rows ON CONFLICT DO NOTHING";
+        let parts: Vec<i64> = (0..i64::from(buckets)).collect();
+        for query in for_rows(sql, &parts, |part| [int(sale.0), int(*part), int(0), int(0), int(0)]) {
+            query.execute(&self.pool).await?;
         }
-        query.execute(&self.pool).await?;
         self.known_allotments(sale).await
     }
 
@@ -137,9 +134,7 @@ impl SaleStore<'_> {
     /// The counts for each of these sales. Sales that do not exist are missing.
     pub async fn waiting_counts(self, sales: &[SaleId]) -> Result<HashMap<SaleId, WaitingCounts>, StoreError> {
         let mut found = HashMap::new();
-        for chunk in padded(sales) {
-            let sql = format!(
-                "SELECT id,
+        let sql = "SELECT id,
                    COALESCE((SELECT joined - called FROM queues WHERE queues.sale_id = sales.id), 0)
                      + (SELECT CAST(COALESCE(SUM(places), 0) AS BIGINT) FROM queue_joins
                         WHERE queue_joins.sale_id = sales.id) AS in_line,
@@ -149,11 +144,9 @@ impl SaleStore<'_> {
                       AS counted) AS entries,
                    COALESCE((SELECT accounts FROM reminder_counts WHERE reminder_counts.sale_id = sales.id), 0)
                      AS reminders
-                 FROM sales WHERE id IN {}",
-                list(chunk.len(), 2)
-            );
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(MAX_COUNTED_WAITERS).bind(MAX_COUNTED_ENTRIES);
-            let query = chunk.iter().fold(query, |query, sale| query.bind(sale.0));
+                 FROM sales WHERE id IN $ids";
+        let before = [int(MAX_COUNTED_WAITERS), int(MAX_COUNTED_ENTRIES)];
+        for query in for_numbers(sql, &before, &sales.iter().map(|sale| sale.0).collect::<Vec<_>>()) {
             found.extend(self.all(query, counts).await?);
         }
         Ok(found)

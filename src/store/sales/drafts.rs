@@ -10,8 +10,8 @@ use crate::audit_log::log;
 use crate::sales::changes::{SaleChange, SaleRefusal, next_id, saved_state, touch};
 use crate::sales::{bind_definition, check_goods, columns, definition, lock, random_seed, sale};
 use crate::{
-    AnyQuery, OverlapPolicy, SaleDraft, SaleStore, SaveOptions, StoreError, Tx, deposits, eligibility, list, padded,
-    placeholders, row,
+    AnyQuery, OverlapPolicy, SaleDraft, SaleStore, SaveOptions, StoreError, Tx, deposits, eligibility, for_numbers,
+    list, placeholders, row,
 };
 use domain::{AuditAction, Bilingual, GoodsId, Sale, SaleId, SaleState};
 
@@ -101,24 +101,21 @@ impl SaleStore<'_> {
 
     /// Sales that have not ended, newest first.
     pub async fn current_sales(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE state <> 'ended' ORDER BY id DESC")).await
+        self.sales_where(select!("FROM sales WHERE state <> 'ended' ORDER BY id DESC")).await
     }
 
     /// Ended sales without rehearsals, the last to close first.
     pub async fn past_sales(self, page: &PastPage) -> Result<Vec<Sale>, StoreError> {
         let (closed, id) = page.before.unwrap_or((i64::MAX, SaleId(i64::MAX)));
         let sql = format!(
-            concat!(
-                "SELECT ",
-                columns!(),
-                " FROM sales WHERE {}{} AND (closes_at_ms < $1 OR (closes_at_ms = $1 AND id < $2))
+            select!(
+                "FROM sales WHERE {}{} AND (closes_at_ms < $1 OR (closes_at_ms = $1 AND id < $2))
                   ORDER BY closes_at_ms DESC, id DESC LIMIT $3"
             ),
             PAST,
             page.of_goods(4)
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(closed).bind(id.0).bind(page.limit);
-        self.all(page.bind_goods(query), sale).await
+        self.all(page.bind_goods(sqlx::query(AssertSqlSafe(sql)).bind(closed).bind(id.0).bind(page.limit)), sale).await
     }
 
     /// How many ended sales there are on all pages, at most [`MAX_COUNTED_PAST`].
@@ -131,25 +128,21 @@ impl SaleStore<'_> {
 
     /// Sales whose window overlaps `from..to`, without rehearsals. A sale without a closing time counts where it opens.
     pub async fn sales_between(self, from: Timestamp, to: Timestamp) -> Result<Vec<Sale>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM sales WHERE opens_at_ms < $2 AND (closes_at_ms > $1 OR opens_at_ms >= $1) AND shadow = 0
+        let sql = select!(
+            "FROM sales WHERE opens_at_ms < $2 AND (closes_at_ms > $1 OR opens_at_ms >= $1) AND shadow = 0
               ORDER BY opens_at_ms, id"
         );
         self.all(sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond()), sale).await
     }
 }
 
+/// The condition for sales with which another sale of the same goods may overlap. Rehearsals are excluded. Running
+/// sales without a closing time are excluded as well, because staff end them by hand before the next sale begins.
 macro_rules! overlap_candidates {
     () => {
         "shadow = 0 AND (state = 'scheduled' OR (state IN ('live', 'paused') AND closes_at_ms IS NOT NULL))"
     };
 }
-
-/// The condition for sales with which another sale of the same goods may overlap. Rehearsals are excluded. Running
-/// sales without a closing time are excluded as well, because staff end them by hand before the next sale begins.
-const OVERLAP_CANDIDATES: &str = overlap_candidates!();
 
 const OTHERS_THAT_OVERLAP: &str = concat!(
     "SELECT ",
@@ -215,9 +208,8 @@ pub(crate) async fn create_in(
 /// The sale that was created with this form key.
 async fn created_by_form(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<Sale>, sqlx::Error> {
     let Some(key) = form_key else { return Ok(None) };
-    let sql = concat!("SELECT ", columns!(), " FROM sales WHERE form_key = $1");
-    let row = sqlx::query(sql).bind(key).fetch_optional(&mut **tx).await?;
-    row.as_ref().map(sale).transpose()
+    let sql = select!("FROM sales WHERE form_key = $1");
+    tx.optional(sqlx::query(sql).bind(key), sale).await
 }
 
 async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp) -> Result<(), sqlx::Error> {
@@ -226,7 +218,7 @@ async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp
         placeholders(1, definition!().split(", ").count() + 4)
     );
     let query = bind_definition(sqlx::query(AssertSqlSafe(sql)), sale).bind(sale.id.0).bind(now.as_millisecond());
-    query.bind(form_key.map(str::to_owned)).bind(i64::from(sale.shadow)).execute(&mut **tx).await?;
+    query.bind(form_key).bind(i64::from(sale.shadow)).execute(&mut **tx).await?;
     Ok(())
 }
 
@@ -253,26 +245,26 @@ impl SaleStore<'_> {
     pub async fn preview_facts(self, ids: &[SaleId]) -> Result<PreviewFacts, StoreError> {
         let now = self.now().await?;
         let mut sales = HashMap::new();
-        for chunk in padded(ids) {
-            let sql = format!(concat!("SELECT ", columns!(), " FROM sales WHERE id IN {}"), list(chunk.len(), 0));
-            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
+        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+        for query in for_numbers(select!("FROM sales WHERE id IN $ids"), &[], &ids) {
             sales.extend(self.all(query, sale).await?.into_iter().map(|sale| (sale.id, sale)));
         }
-        let mut of: Vec<GoodsId> = sales.values().map(|sale| sale.goods_id).collect();
+        let mut of: Vec<i64> = sales.values().map(|sale| sale.goods_id.0).collect();
         of.sort();
         of.dedup();
         let (mut announced, mut goods) = (Vec::new(), HashMap::new());
-        for chunk in padded(&of) {
-            let sql = format!(
-                concat!("SELECT ", columns!(), " FROM sales WHERE goods_id IN {} AND {} ORDER BY id"),
-                list(chunk.len(), 0),
-                OVERLAP_CANDIDATES
-            );
-            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM sales WHERE goods_id IN $ids AND ",
+            overlap_candidates!(),
+            " ORDER BY id"
+        );
+        for query in for_numbers(sql, &[], &of) {
             announced.extend(self.all(query, sale).await?);
-            let sql =
-                format!("SELECT id, name_zh, name_en, archived_at_ms FROM goods WHERE id IN {}", list(chunk.len(), 0));
-            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
+        }
+        let sql = "SELECT id, name_zh, name_en, archived_at_ms FROM goods WHERE id IN $ids";
+        for query in for_numbers(sql, &[], &of) {
             goods.extend(self.all(query, preview_goods).await?);
         }
         Ok(PreviewFacts { now, sales, goods, announced })

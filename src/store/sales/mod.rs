@@ -100,9 +100,7 @@ fn mode(row: &AnyRow) -> Result<SaleMode, sqlx::Error> {
         ModeName::Rush => SaleMode::Rush,
         ModeName::WaitingRoom => SaleMode::WaitingRoom(waiting_room_plan(row)?),
         ModeName::Draw => {
-            let beacon: Option<String> = row.try_get("draw_beacon")?;
-            let beacon =
-                beacon.map(|beacon| beacon.parse().map_err(|_| row::undecodable("draw_beacon"))).transpose()?;
+            let beacon = row::optional_parsed(row, "draw_beacon")?;
             let (window_s, review_s) = (row::int(row, "draw_window_s")?, row::int(row, "draw_review_s")?);
             SaleMode::Draw(DrawPlan { window_s, review_s, beacon })
         }
@@ -130,7 +128,7 @@ fn bind_definition<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
         .bind(sale.goods_id.0)
         .bind(sale.price.amount)
         .bind(sale.list_price.map(|p| p.amount))
-        .bind(sale.price.currency.as_str().to_owned())
+        .bind(sale.price.currency.as_str())
         .bind(sale.total)
         .bind(sale.per_user_limit)
         .bind(sale.window.opens_at.map(Timestamp::as_millisecond))
@@ -163,17 +161,14 @@ fn random_seed() -> SpreadSeed {
 
 /// Reads a sale and locks its row until the end of the transaction.
 pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
-    let row = sqlx::query(concat!("UPDATE sales SET sold = sold WHERE id = $1 RETURNING ", columns!()))
-        .bind(id.0)
-        .fetch_optional(&mut **tx)
-        .await?;
-    row.as_ref().map(sale).transpose()
+    let sql = concat!("UPDATE sales SET sold = sold WHERE id = $1 RETURNING ", columns!());
+    tx.optional(sqlx::query(sql).bind(id.0), sale).await
 }
 
 /// Reads a sale without locking it.
 pub(super) async fn read(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
-    let sql = concat!("SELECT ", columns!(), " FROM sales WHERE id = $1");
-    sqlx::query(sql).bind(id.0).fetch_optional(&mut **tx).await?.as_ref().map(sale).transpose()
+    let sql = select!("FROM sales WHERE id = $1");
+    tx.optional(sqlx::query(sql).bind(id.0), sale).await
 }
 
 /// Adds units to a sale's `sold`. Returns `false` if fewer are left. A negative number returns units.
@@ -275,17 +270,12 @@ impl SaleStore<'_> {
     /// Every sale whose units are in the stock backend: sales that are not retired and not draws. Only the database
     /// gives the units of draws.
     pub async fn active(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM sales WHERE retired_at_ms IS NULL AND mode <> 'draw' ORDER BY id"
-        ))
-        .await
+        self.sales_where(select!("FROM sales WHERE retired_at_ms IS NULL AND mode <> 'draw' ORDER BY id")).await
     }
 
     /// Sales that were retired at this time or later.
     pub async fn sales_retired_since(self, since: Timestamp) -> Result<Vec<Sale>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM sales WHERE retired_at_ms >= $1 ORDER BY id");
+        let sql = select!("FROM sales WHERE retired_at_ms >= $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(since.as_millisecond()), sale).await
     }
 
@@ -300,13 +290,13 @@ impl SaleStore<'_> {
 
     /// Sales before `before`, newest first.
     pub async fn sales_before(self, before: Option<SaleId>, limit: i64) -> Result<Vec<Sale>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM sales WHERE id < $1 ORDER BY id DESC LIMIT $2");
+        let sql = select!("FROM sales WHERE id < $1 ORDER BY id DESC LIMIT $2");
         self.all(sqlx::query(sql).bind(before.map_or(i64::MAX, |id| id.0)).bind(limit), sale).await
     }
 
     /// Every sale, newest first.
     pub async fn list(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(concat!("SELECT ", columns!(), " FROM sales ORDER BY id DESC")).await
+        self.sales_where(select!("FROM sales ORDER BY id DESC")).await
     }
 
     /// The live and paused sales, each with its units in live orders.
@@ -321,7 +311,7 @@ impl SaleStore<'_> {
     }
 
     pub async fn get(self, id: SaleId) -> Result<Option<Sale>, StoreError> {
-        self.optional(sqlx::query(concat!("SELECT ", columns!(), " FROM sales WHERE id = $1")).bind(id.0), sale).await
+        self.optional(sqlx::query(select!("FROM sales WHERE id = $1")).bind(id.0), sale).await
     }
 
     /// Changes a sale and logs the actor. Returns the changed sale. If an earlier attempt of the request has changed
@@ -356,11 +346,9 @@ impl SaleStore<'_> {
 
     /// Sales that are due to open or to close, by the database's clock.
     pub async fn due(self) -> Result<Vec<SaleId>, StoreError> {
-        let due = sqlx::query(
-            "SELECT id FROM sales WHERE retired_at_ms IS NULL AND ((state = 'scheduled' AND opens_at_ms <= $1)
-               OR (state IN ('scheduled', 'live', 'paused') AND closes_at_ms <= $1)) ORDER BY id",
-        )
-        .bind(self.ask_time().await?.as_millisecond());
+        let sql = "SELECT id FROM sales WHERE retired_at_ms IS NULL AND ((state = 'scheduled' AND opens_at_ms <= $1)
+               OR (state IN ('scheduled', 'live', 'paused') AND closes_at_ms <= $1)) ORDER BY id";
+        let due = sqlx::query(sql).bind(self.ask_time().await?.as_millisecond());
         self.all(due, |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
@@ -377,9 +365,8 @@ impl SaleStore<'_> {
 
     /// The time until the next scheduled sale opens; zero if one is due.
     pub async fn time_to_next_opening(self) -> Result<Option<Duration>, StoreError> {
-        let row = sqlx::query("SELECT MIN(opens_at_ms) AS next FROM sales WHERE state = 'scheduled'")
-            .fetch_one(&self.pool)
-            .await?;
+        let sql = "SELECT MIN(opens_at_ms) AS next FROM sales WHERE state = 'scheduled'";
+        let row = sqlx::query(sql).fetch_one(&self.pool).await?;
         let Some(next) = row::optional_time(&row, "next")? else { return Ok(None) };
         Ok(Some(Duration::try_from(next.duration_since(self.ask_time().await?)).unwrap_or_default()))
     }
@@ -396,11 +383,8 @@ impl SaleStore<'_> {
         let mut tx = self.begin().await?;
         lock(&mut tx, id).await?;
         touch(&mut tx).await?;
-        sqlx::query("UPDATE sales SET retired_at_ms = $2 WHERE id = $1 AND state = 'ended'")
-            .bind(id.0)
-            .bind(now.as_millisecond())
-            .execute(&mut *tx)
-            .await?;
+        let sql = "UPDATE sales SET retired_at_ms = $2 WHERE id = $1 AND state = 'ended'";
+        sqlx::query(sql).bind(id.0).bind(now.as_millisecond()).execute(&mut *tx).await?;
         // A refund may have added a release since the check; both transactions lock the sale's row.
         sqlx::query("DELETE FROM releases WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
         Ok(tx.commit().await?)
@@ -409,12 +393,9 @@ impl SaleStore<'_> {
     /// Sales that ended before `before` and have no pending release. Their unpaid orders are the database's alone, because no
     /// unit is sold again. A draw is retired once it is settled.
     pub async fn retirable_sales(self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
-        let query = sqlx::query(
-            "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended' AND mode <> 'draw'
+        let sql = "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended' AND mode <> 'draw'
                AND (closes_at_ms IS NULL OR closes_at_ms <= $1)
-               AND NOT EXISTS (SELECT 1 FROM releases WHERE sale_id = sales.id)",
-        )
-        .bind(before.as_millisecond());
-        self.all(query, |row| Ok(SaleId(row::int(row, "id")?))).await
+               AND NOT EXISTS (SELECT 1 FROM releases WHERE sale_id = sales.id)";
+        self.all(sqlx::query(sql).bind(before.as_millisecond()), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 }

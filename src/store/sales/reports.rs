@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::sales::columns;
-use crate::{MAX_ROWS, OrderTotals, SaleStore, StoreError, placeholders, row};
+use crate::{OrderTotals, SaleStore, StoreError, for_rows, int, row, text};
 use base::counters::CounterSnapshot;
 use domain::sale_digest::Group;
 use domain::sale_digest::{AGE_BOUNDS_MS, OrderFact};
@@ -67,7 +67,7 @@ impl SaleStore<'_> {
              FROM orders LEFT JOIN order_events ON order_events.order_id = orders.id AND order_events.status = 'paid'
                LEFT JOIN users ON users.id = orders.user_id
              WHERE orders.sale_id = $1 AND orders.id > $2 ORDER BY orders.id LIMIT $3";
-        let query = sqlx::query(sql).bind(sale.0).bind(after.to_owned()).bind(BATCH_SIZE);
+        let query = sqlx::query(sql).bind(sale.0).bind(after).bind(BATCH_SIZE);
         let read = |row: &_| {
             let fact = OrderFact {
                 units: row::int(row, "quantity")?,
@@ -153,10 +153,8 @@ impl SaleStore<'_> {
     /// something.
     pub async fn sale_before(self, of: &Sale) -> Result<Option<Sale>, StoreError> {
         let Some(opened) = of.window.opens_at else { return Ok(None) };
-        let begin = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM sales WHERE opens_at_ms < $1 AND id <> $2 AND shadow = 0
+        let begin = select!(
+            "FROM sales WHERE opens_at_ms < $1 AND id <> $2 AND shadow = 0
                AND (state = 'ended' OR (state IN ('live', 'paused') AND granted > 0))"
         );
         let end = "ORDER BY opens_at_ms DESC, id DESC LIMIT 1";
@@ -203,7 +201,7 @@ fn numbers(text: &str) -> Result<CounterSnapshot, sqlx::Error> {
     serde_json::from_str(text).map_err(|_| row::undecodable("numbers"))
 }
 
-fn text(numbers: &CounterSnapshot) -> String {
+fn written(numbers: &CounterSnapshot) -> String {
     serde_json::to_string(numbers).unwrap_or_else(|_| "{}".to_owned())
 }
 
@@ -215,17 +213,12 @@ impl SaleStore<'_> {
         registry: &[(SaleId, CounterSnapshot)],
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        for chunk in registry.chunks(MAX_ROWS) {
-            let sql = format!(
-                "INSERT INTO tallies (sale_id, process, at_ms, numbers) VALUES {} ON CONFLICT (sale_id, process)
-                 DO UPDATE SET at_ms = excluded.at_ms, numbers = excluded.numbers",
-                placeholders(chunk.len(), 4)
-            );
+        let sql = "INSERT INTO tallies (sale_id, process, at_ms, numbers) VALUES $rows ON CONFLICT (sale_id, process)
+             DO UPDATE SET at_ms = excluded.at_ms, numbers = excluded.numbers";
+        for query in for_rows(sql, registry, |(sale, numbers)| {
+            [int(sale.0), text(process), int(now.as_millisecond()), text(written(numbers))]
+        }) {
             let mut tx = self.begin().await?;
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for (sale, numbers) in chunk {
-                query = query.bind(sale.0).bind(process.to_owned()).bind(now.as_millisecond()).bind(text(numbers));
-            }
             query.execute(&mut *tx).await?;
             tx.commit().await?;
         }
@@ -234,11 +227,8 @@ impl SaleStore<'_> {
 
     /// The sum of a sale's counters over all processes but one.
     pub async fn counters_of_others(self, sale: SaleId, process: &str) -> Result<CounterSnapshot, StoreError> {
-        let rows = sqlx::query("SELECT numbers FROM tallies WHERE sale_id = $1 AND process <> $2")
-            .bind(sale.0)
-            .bind(process.to_owned())
-            .fetch_all(&self.pool)
-            .await?;
+        let sql = "SELECT numbers FROM tallies WHERE sale_id = $1 AND process <> $2";
+        let rows = sqlx::query(sql).bind(sale.0).bind(process).fetch_all(&self.pool).await?;
         let mut sum = CounterSnapshot::default();
         for row in &rows {
             sum = sum.plus(&numbers(&row::text(row, "numbers")?)?);
@@ -250,11 +240,8 @@ impl SaleStore<'_> {
     /// folded rows. The rows are deleted first, so that only one of several callers folds each row.
     pub async fn fold_counters(self, before: Timestamp, now: Timestamp) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
-        let gone = sqlx::query("DELETE FROM tallies WHERE at_ms < $1 AND process <> $2 RETURNING sale_id, numbers")
-            .bind(before.as_millisecond())
-            .bind(FOLDED)
-            .fetch_all(&mut *tx)
-            .await?;
+        let sql = "DELETE FROM tallies WHERE at_ms < $1 AND process <> $2 RETURNING sale_id, numbers";
+        let gone = sqlx::query(sql).bind(before.as_millisecond()).bind(FOLDED).fetch_all(&mut *tx).await?;
         let mut sums: BTreeMap<i64, CounterSnapshot> = BTreeMap::new();
         for row in &gone {
             let sum = sums.entry(row::int(row, "sale_id")?).or_default();
@@ -262,14 +249,13 @@ impl SaleStore<'_> {
         }
         for (sale, sum) in sums {
             // This creates the row, or locks the existing one.
-            let known = sqlx::query(
-                "INSERT INTO tallies (sale_id, process, at_ms, numbers) VALUES ($1, $2, $3, '{}')
-                 ON CONFLICT (sale_id, process) DO UPDATE SET at_ms = excluded.at_ms RETURNING numbers",
-            );
+            let sql = "INSERT INTO tallies (sale_id, process, at_ms, numbers) VALUES ($1, $2, $3, '{}')
+                 ON CONFLICT (sale_id, process) DO UPDATE SET at_ms = excluded.at_ms RETURNING numbers";
+            let known = sqlx::query(sql);
             let known = known.bind(sale).bind(FOLDED).bind(now.as_millisecond()).fetch_one(&mut *tx).await?;
             let sum = sum.plus(&numbers(&row::text(&known, "numbers")?)?);
             let write = sqlx::query("UPDATE tallies SET numbers = $3 WHERE sale_id = $1 AND process = $2");
-            write.bind(sale).bind(FOLDED).bind(text(&sum)).execute(&mut *tx).await?;
+            write.bind(sale).bind(FOLDED).bind(written(&sum)).execute(&mut *tx).await?;
         }
         tx.commit().await?;
         Ok(gone.len())

@@ -6,14 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
-use sqlx::AssertSqlSafe;
 
 use crate::accounts::is_closed;
 use crate::audit_log::log;
 use crate::waiting_rooms::{WaitingRoom, lock};
-use crate::{
-    AnyQuery, LockPatience, StoreError, Tx, WaitingRoomStore, bind_ids, goods, list, mail, padded, row, sales,
-};
+use crate::{AnyQuery, LockPatience, StoreError, Tx, WaitingRoomStore, for_ids, goods, int, mail, row, sales};
 use domain::draw::EntryId;
 use domain::waiting_room::{SEAT_GRACE_MS, closed_segment};
 use domain::{
@@ -93,8 +90,7 @@ impl WaitingRoomStore<'_> {
     pub async fn segment_entries(self, sale: SaleId, segment: i64) -> Result<Vec<(i64, EntryId)>, StoreError> {
         let sql = "SELECT number, entry FROM queue_places WHERE sale_id = $1 AND segment = $2 AND called_at_ms IS NULL
              ORDER BY number";
-        let query = sqlx::query(sql).bind(sale.0).bind(segment);
-        let rows = query.fetch(&self.pool).map_err(StoreError::from);
+        let rows = sqlx::query(sql).bind(sale.0).bind(segment).fetch(&self.pool).map_err(StoreError::from);
         rows.and_then(|row| async move { Ok((row::int(&row, "number")?, row::parsed(&row, "entry")?)) })
             .try_collect()
             .await
@@ -133,11 +129,11 @@ impl WaitingRoomStore<'_> {
         if segment.places > 0 {
             let sql = "INSERT INTO queue_segments (sale_id, segment, places, marks) VALUES ($1, $2, $3, $4)";
             let marks = serde_json::to_string(&segment.marks).map_err(|e| sqlx::Error::Encode(e.into()))?;
-            let query = sqlx::query(sql).bind(id.0).bind(segment.segment).bind(segment.places).bind(marks);
-            query.execute(&mut *tx).await?;
+            let query = sqlx::query(sql).bind(id.0).bind(segment.segment).bind(segment.places);
+            query.bind(marks).execute(&mut *tx).await?;
         }
         let sql = "UPDATE queues SET closed_segment = $2, root = COALESCE(root, $3) WHERE sale_id = $1";
-        sqlx::query(sql).bind(id.0).bind(segment.segment).bind(root.map(str::to_owned)).execute(&mut *tx).await?;
+        sqlx::query(sql).bind(id.0).bind(segment.segment).bind(root).execute(&mut *tx).await?;
         Ok(tx.commit().await?)
     }
 
@@ -192,15 +188,12 @@ impl WaitingRoomStore<'_> {
         let called = sqlx::query(sql).bind(id.0).bind(since.as_millisecond()).fetch_all(&mut *tx).await?;
         let mut users = called.iter().map(|row| row::parsed(row, "user_id")).collect::<Result<Vec<UserId>, _>>()?;
         users.retain(|user| stands_still(*user));
-        for chunk in padded(&users) {
-            let sql = format!(
-                "UPDATE queue_places SET called_at_ms = CASE WHEN called_at_ms < $3 THEN called_at_ms + $2 ELSE $3 + $2 END
-                 WHERE sale_id = $1 AND user_id IN {}",
-                list(chunk.len(), 3)
-            );
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(lost.as_millis() as i64);
-            let query = query.bind((tx.now - lost).as_millisecond());
-            bind_ids(query, &chunk).execute(&mut *tx).await?;
+        let sql =
+            "UPDATE queue_places SET called_at_ms = CASE WHEN called_at_ms < $3 THEN called_at_ms + $2 ELSE $3 + $2 END
+             WHERE sale_id = $1 AND user_id IN $ids";
+        let before = [int(id.0), int(lost.as_millis() as i64), int((tx.now - lost).as_millisecond())];
+        for query in for_ids(sql, &before, &users) {
+            query.execute(&mut *tx).await?;
         }
         tx.commit().await?;
         Ok(users.len())
@@ -256,11 +249,9 @@ async fn next_turns(tx: &mut Tx, id: SaleId, closed: i64, calls: i64) -> Result<
 async fn record_calls(tx: &mut Tx, id: SaleId, turns: &[Turn]) -> Result<(), sqlx::Error> {
     for (is_closed, called_at) in [(false, tx.now.as_millisecond()), (true, 0)] {
         let users: Vec<_> = turns.iter().filter(|turn| turn.is_closed == is_closed).map(|turn| turn.user_id).collect();
-        for chunk in padded(&users) {
-            let users = list(chunk.len(), 2);
-            let sql = format!("UPDATE queue_places SET called_at_ms = $2 WHERE sale_id = $1 AND user_id IN {users}");
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(called_at);
-            bind_ids(query, &chunk).execute(&mut **tx).await?;
+        let sql = "UPDATE queue_places SET called_at_ms = $2 WHERE sale_id = $1 AND user_id IN $ids";
+        for query in for_ids(sql, &[int(id.0), int(called_at)], &users) {
+            query.execute(&mut **tx).await?;
         }
     }
     for of_segment in turns.chunk_by(|one, next| one.place.segment == next.place.segment) {
@@ -306,8 +297,7 @@ impl WaitingRoomStore<'_> {
         };
         if after != before {
             let sql = "UPDATE queues SET held = $2, per_minute = $3 WHERE sale_id = $1";
-            let query = sqlx::query(sql).bind(sale.0).bind(i64::from(after.held)).bind(after.per_minute);
-            query.execute(&mut *tx).await?;
+            sqlx::query(sql).bind(sale.0).bind(i64::from(after.held)).bind(after.per_minute).execute(&mut *tx).await?;
             let now = tx.now;
             log(&mut tx, actor, AuditAction::Pace, &format!("sale {sale}"), Some(&before), Some(&after), now).await?;
             tx.commit().await?;

@@ -8,7 +8,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::orders::intake::live_orders;
-use crate::{ListLock, StoreError, Tx, WaitingRoomStore, bind_ids, deposits, list, padded, row, sales};
+use crate::{ListLock, StoreError, Tx, WaitingRoomStore, deposits, int, row, sales};
 use domain::draw::EntryId;
 use domain::waiting_room::present_segment;
 use domain::{
@@ -79,7 +79,7 @@ impl WaitingRoomStore<'_> {
     }
 
     /// The places of an account in all waiting rooms, for its export.
-    pub async fn places_of(self, user: UserId) -> Result<Vec<(SaleId, WaitingRoomPlace)>, StoreError> {
+    pub(crate) async fn places_of(self, user: UserId) -> Result<Vec<(SaleId, WaitingRoomPlace)>, StoreError> {
         let sql = format!("SELECT sale_id, {COLUMNS} FROM queue_places WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), place(row)?));
         self.all(sqlx::query(AssertSqlSafe(sql)).bind(user.to_string()), read).await
@@ -87,14 +87,8 @@ impl WaitingRoomStore<'_> {
 
     /// The accounts among these that have a place.
     pub async fn users_with_place(self, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, StoreError> {
-        let mut known = HashSet::with_capacity(users.len());
-        for chunk in padded(users) {
-            let users = list(chunk.len(), 1);
-            let sql = format!("SELECT user_id FROM queue_places WHERE sale_id = $1 AND user_id IN {users}");
-            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
-            known.extend(self.all(query, |row| row::parsed::<UserId>(row, "user_id")).await?);
-        }
-        Ok(known)
+        let sql = "SELECT user_id FROM queue_places WHERE sale_id = $1 AND user_id IN $ids";
+        self.all_of(sql, &[int(sale.0)], users, |row| row::parsed(row, "user_id")).await
     }
 
     /// Writes places in the first segment that Redis gave while the list was open. If an account has a place already,
@@ -289,16 +283,12 @@ async fn turns(
     plan: WaitingRoomPlan,
     users: &[UserId],
 ) -> Result<HashMap<UserId, (WaitingRoomPlace, TurnState)>, sqlx::Error> {
-    let mut known = HashMap::with_capacity(users.len());
-    for chunk in padded(users) {
-        let users = list(chunk.len(), 1);
-        let sql = format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id IN {users}");
-        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
-        for row in query.fetch_all(&mut **tx).await? {
-            let own = place(&row)?;
-            known.insert(row::parsed(&row, "user_id")?, (own, own.state(plan, tx.now)));
-        }
-    }
+    let (sql, now) = (format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id IN $ids"), tx.now);
+    let read = |row: &AnyRow| {
+        let own = place(row)?;
+        Ok((row::parsed(row, "user_id")?, (own, own.state(plan, now))))
+    };
+    let mut known: HashMap<UserId, _> = tx.all_of(&sql, &[int(sale.0)], users, read).await?;
     let come = known.iter().filter(|(_, (_, state))| *state != TurnState::Waiting);
     let come: Vec<UserId> = come.map(|(user, _)| *user).collect();
     for user in live_orders(tx, sale, &come).await?.keys() {
