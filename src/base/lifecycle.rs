@@ -32,7 +32,7 @@ pub fn process_name() -> &'static str {
 }
 
 /// How long draining and finishing all tasks may take. The contract promises ten seconds for the whole shutdown.
-pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(9);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// How the process ends, for tasks that serve clients.
 #[derive(Debug, Clone, Default)]

@@ -30,7 +30,7 @@ use store::{HeldUnits, SaleChange, Store};
 const MAX_DRAIN_WAIT: Duration = Duration::from_secs(40);
 const COUNTERS_INTERVAL: Duration = Duration::from_secs(1);
 /// How long an ended sale stays loaded, as shoppers keep reading its status for a while.
-pub const RETIRE_AFTER: Duration = Duration::from_secs(60);
+pub(crate) const RETIRE_AFTER: Duration = Duration::from_secs(60);
 /// Until this long after a sale was retired its keys are deleted again and again: a process may have died halfway, and
 /// a relay that still knew the sale may have created an outbox again.
 const UNLOAD_UNTIL: Duration = Duration::from_secs(3_600);

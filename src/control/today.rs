@@ -68,7 +68,7 @@ impl Revenue {
 
     /// What the shop earned since its day began, less what it gave back or away, by currency. `None` when `patience`
     /// ends before it is summed up for the first time.
-    pub async fn of_today(
+    async fn of_today(
         &self,
         zone: &TimeZone,
         patience: Duration,

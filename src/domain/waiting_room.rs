@@ -19,7 +19,7 @@ use super::{Phase, SaleId};
 pub type WaitingRoomSeed = CommittedSecret;
 
 /// Length of a segment after the lock, in milliseconds.
-pub const SEGMENT_MS: i64 = 10_000;
+const SEGMENT_MS: i64 = 10_000;
 /// A segment counts as closed this long after its end: by then every transaction that began in it has ended.
 const CLOSING_MS: i64 = 2_000;
 /// A turn still counts as taken, and not as missed, for this long after its end: by then an order made at the last moment

@@ -181,7 +181,7 @@ impl Health {
 }
 
 /// The time of a Redis server; of any master of a cluster.
-pub async fn server_time(server: &RedisConnection) -> anyhow::Result<Timestamp> {
+pub(crate) async fn server_time(server: &RedisConnection) -> anyhow::Result<Timestamp> {
     let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(&mut server.clone()).await?;
     Ok(Timestamp::from_microsecond(seconds * 1_000_000 + micros)?)
 }

@@ -32,7 +32,7 @@ use web::shared::paths::{entry_path, line_path};
 use web::shared::purchase_token;
 
 /// The name of a pass in the query of the address to which a called shopper goes back.
-pub const PASS_PARAMETER: &str = "seckill_pass";
+const PASS_PARAMETER: &str = "seckill_pass";
 /// Entries and passes stand in addresses.
 const NO_REFERRER: [(HeaderName, HeaderValue); 1] = [(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))];
 /// How long a browser keeps the address to go back to, in seconds.

@@ -120,7 +120,7 @@ pub async fn enter(
 
 /// Spends an entry token: opens the session of its account, and ends the one that the browser had before. Returns where
 /// the token leads, too.
-pub async fn spend_entry(
+pub(crate) async fn spend_entry(
     shop: &Shop,
     device: &accounts::Device,
     before: Option<&Session>,

@@ -127,7 +127,7 @@ async fn renew_lease(store: Store, holder: String) {
 }
 
 /// Checks that the shop at `url` uses this database and secret, and waits until it shows the sale.
-pub async fn check_shop(parts: &Parts, url: &str, sale: &Sale, account: &TestAccount) -> anyhow::Result<()> {
+pub(crate) async fn check_shop(parts: &Parts, url: &str, sale: &Sale, account: &TestAccount) -> anyhow::Result<()> {
     // A recorder of its own: these requests are not measured.
     let client = ApiClient::new(url, LoadRecorder::new(Instant::now()).into());
     let status = async |path: &str| {
@@ -254,7 +254,7 @@ pub async fn open_at(
 }
 
 /// Creates accounts with sessions. Their names have a space in them and so cannot collide with registered names.
-pub async fn create_accounts(parts: &Parts, sale: SaleId, count: u32) -> anyhow::Result<Vec<TestAccount>> {
+pub(crate) async fn create_accounts(parts: &Parts, sale: SaleId, count: u32) -> anyhow::Result<Vec<TestAccount>> {
     let now = parts.clock.now();
     let names = (1..=count).map(|n| format!("rehearsal {sale}/{n}"));
     // No password has the hash "none", so these accounts cannot sign in.

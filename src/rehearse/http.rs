@@ -224,7 +224,7 @@ pub struct PaymentResponse {
 }
 
 /// The order in a good response.
-pub fn order_response(response: &ApiResponse) -> Option<OrderResponse> {
+pub(crate) fn order_response(response: &ApiResponse) -> Option<OrderResponse> {
     response.read().filter(|_| response.class == ResponseClass::Good)
 }
 

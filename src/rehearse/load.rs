@@ -32,7 +32,7 @@ pub struct LoadPlan {
 
 impl LoadPlan {
     /// Time from the beginning until the last shopper arrives.
-    pub fn last_arrival(&self) -> Duration {
+    pub(crate) fn last_arrival(&self) -> Duration {
         self.shoppers.last().map_or(Duration::ZERO, |(at, _)| *at)
     }
 }
@@ -60,7 +60,7 @@ pub async fn run(context: Arc<LoadContext>, plan: LoadPlan, began: Instant) -> L
 }
 
 /// Prints a line each second until it is dropped.
-pub async fn print_progress(recorder: Arc<LoadRecorder>, began: Instant, opens: Duration) {
+pub(crate) async fn print_progress(recorder: Arc<LoadRecorder>, began: Instant, opens: Duration) {
     let mut ticks = tokio::time::interval_at(began + Duration::from_secs(1), Duration::from_secs(1));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     print_line(&format!("{:>5} {}", "s", HEAD.map(|(name, width)| format!("{name:>width$}")).join(" ")));
@@ -111,7 +111,7 @@ fn line(recorder: &LoadRecorder, now: Duration) -> String {
 }
 
 /// Prints a line. A closed standard output is no reason to stop.
-pub fn print_line(line: &str) {
+pub(crate) fn print_line(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 

@@ -137,7 +137,7 @@ pub fn read(command: &[&str], matches: &ArgMatches) -> anyhow::Result<Option<Opt
 
 impl Options {
     /// The crowd that staff send from the console: small enough for a laptop, large enough for the cockpit to move.
-    pub const CONSOLE: Options = Options {
+    pub(crate) const CONSOLE: Options = Options {
         url: None,
         shoppers: 600,
         units: 60,

@@ -14,7 +14,7 @@ use control::audit::AuditCheck;
 use domain::OrderId;
 
 /// Above this p99 the generator itself was too slow for its load, and the measured times are worse than the shop's.
-pub const MAX_GENERATOR_LAG: Duration = Duration::from_millis(100);
+const MAX_GENERATOR_LAG: Duration = Duration::from_millis(100);
 /// Violations of one kind that are listed.
 const MAX_LISTED: usize = 3;
 

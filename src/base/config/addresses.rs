@@ -32,7 +32,7 @@ impl ServiceAddress {
     }
 
     /// Another address with the same certificates.
-    pub(super) fn with_url(&self, url: &str) -> ServiceAddress {
+    fn with_url(&self, url: &str) -> ServiceAddress {
         ServiceAddress { url: SecretString::from(url.to_owned()), tls: self.tls.clone() }
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn amqp_url(text: &str, tls: &ClientTls) -> anyhow::Result<Option<Ser
 
 /// Refuses a virtual host or a database whose name looks like another address. The name is sent to the server, and comes
 /// back in its errors, and with it the password of that address.
-pub(super) fn check_path(url: &Url) -> anyhow::Result<()> {
+fn check_path(url: &Url) -> anyhow::Result<()> {
     let suspicious = url.path().contains("://") || url.path().contains('@');
     ensure!(
         !suspicious,

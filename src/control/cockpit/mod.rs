@@ -44,7 +44,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// The rates of a sample are averages over as many seconds.
 pub const RATE_WINDOW_S: u64 = sampler::RATE_SAMPLES as u64 * SAMPLE_INTERVAL.as_secs();
 /// How far back the plots of a new viewer reach.
-pub const HISTORY_MS: i64 = 15 * 60 * 1000;
+const HISTORY_MS: i64 = 15 * 60 * 1000;
 /// An older sample is not shown as the current one.
 const MAX_SAMPLE_AGE_MS: i64 = 2_500;
 /// Unwatched sales sampled at the same time. Each sample queries database, Redis and RabbitMQ, whose time belongs to

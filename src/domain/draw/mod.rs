@@ -56,8 +56,8 @@ pub struct DrawPlan {
 }
 
 impl DrawPlan {
-    pub const DEFAULT_WINDOW_S: i64 = 24 * 3600;
-    pub const DEFAULT_REVIEW_S: i64 = 600;
+    const DEFAULT_WINDOW_S: i64 = 24 * 3600;
+    const DEFAULT_REVIEW_S: i64 = 600;
     pub const WINDOW_S: std::ops::RangeInclusive<i64> = 60..=30 * 24 * 3600;
     pub const REVIEW_S: std::ops::RangeInclusive<i64> = 0..=7 * 24 * 3600;
 

@@ -21,13 +21,13 @@ use domain::{Money, PacketId, RefundId, Role, UserId};
 use store::{Approval, ApprovalOutcome, GiveOutcome, SettleOutcome, ShopSpender, Store, StoreError};
 
 /// Shares of one packet that a user may give. The shop may give a million.
-pub const MAX_SHARES_PER_USER: i64 = 1_000;
+const MAX_SHARES_PER_USER: i64 = 1_000;
 /// Packets of one user, and of the shop, that may be open at a time. Each costs the directory and data control work
 /// until it is settled.
 pub const MAX_OPEN_PER_USER: i64 = 100;
-pub const MAX_OPEN_OF_SHOP: i64 = 10_000;
+const MAX_OPEN_OF_SHOP: i64 = 10_000;
 /// Characters, not bytes.
-pub const MAX_GREETING_CHARS: usize = 100;
+const MAX_GREETING_CHARS: usize = 100;
 /// How far ahead a packet's opening may lie.
 const MAX_OPENING_DELAY: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Packets from this size are split over [`SPLIT_BUCKETS`] buckets.

@@ -134,7 +134,7 @@ impl RedisShares {
         replay::open(&self.master, bucket, generation).await
     }
 
-    pub async fn set_expiry(&self, bucket: Bucket, epoch: i64, packet: &Packet) -> Result<(), Unavailable> {
+    pub(crate) async fn set_expiry(&self, bucket: Bucket, epoch: i64, packet: &Packet) -> Result<(), Unavailable> {
         self.set(bucket, epoch, "Expires", &packet.expires_at.as_millisecond().to_string()).await
     }
 

@@ -211,7 +211,7 @@ impl PacketSync {
     }
 
     /// Passes a packet's expiry on to Redis.
-    pub async fn apply_expiry(&self, packet: &Packet) -> anyhow::Result<()> {
+    pub(crate) async fn apply_expiry(&self, packet: &Packet) -> anyhow::Result<()> {
         let all: Vec<Bucket> = buckets(packet).collect();
         for (bucket, loaded) in all.iter().zip(self.shares.survey(&all).await?) {
             if let Some(loaded) = loaded {
@@ -427,7 +427,7 @@ impl PacketSync {
 
     /// Replays the claims that are in the database. The master may have lost them, and the process that granted them
     /// may have died and cannot replay them.
-    pub(super) async fn replay_claims(&self, packet: &Packet) -> anyhow::Result<()> {
+    async fn replay_claims(&self, packet: &Packet) -> anyhow::Result<()> {
         let all: Vec<Bucket> = buckets(packet).collect();
         let (mut after, mut restored) = (None, 0);
         loop {

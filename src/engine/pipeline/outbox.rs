@@ -85,7 +85,7 @@ pub async fn all(connection: &mut impl ConnectionLike, bucket: Bucket) -> Result
 }
 
 /// The number of orders and claims in entries.
-pub fn count_items(entries: &[Entry]) -> u64 {
+pub(crate) fn count_items(entries: &[Entry]) -> u64 {
     entries.iter().map(|entry| entry.items.as_ref().map_or(0, Vec::len) as u64).sum()
 }
 
@@ -350,7 +350,7 @@ pub async fn take_over(
 }
 
 /// The id of the last entry that any member of a group has read; `None` before the first.
-pub async fn last_read(
+pub(crate) async fn last_read(
     connection: &mut impl ConnectionLike,
     group: Group,
     bucket: Bucket,
@@ -372,7 +372,7 @@ fn text(fields: &HashMap<String, Value>, name: &str) -> Option<String> {
 }
 
 /// Acknowledges entries on behalf of the group. They stay in the stream.
-pub async fn acknowledge(
+pub(crate) async fn acknowledge(
     connection: &mut impl ConnectionLike,
     group: Group,
     entries: &[Entry],

@@ -124,7 +124,7 @@ impl Rabbit {
         Ok((queue.message_count(), queue.consumer_count()))
     }
 
-    pub fn is_connected(&self) -> bool {
+    pub(crate) fn is_connected(&self) -> bool {
         self.connection.status().connected() && self.channel.status().connected()
     }
 

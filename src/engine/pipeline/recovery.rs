@@ -25,7 +25,7 @@ use super::rabbit::Monitor;
 
 /// Keys whose server may have lost grants are opened after this time even if a living process has not replayed its
 /// grants. If a process is frozen or cut off for longer, the database has the final say about its grants.
-pub const MAX_REPLAY_WAIT: Duration = Duration::from_secs(10);
+const MAX_REPLAY_WAIT: Duration = Duration::from_secs(10);
 /// A process of the role `serve` that has not reported for this long counts as dead. It reports every second.
 pub const SERVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long RabbitMQ must stay empty before a load. Consumers persist the messages that they took within milliseconds.

@@ -22,7 +22,7 @@ use domain::{Bucket, OrderId, OrderStatus, OutboxItem, PacketId, UserId};
 use store::{HeldUnits, Store};
 
 /// The name of the connection in RabbitMQ's management pages.
-pub(super) const CONNECTION_NAME: &str = "seckill relay";
+const CONNECTION_NAME: &str = "seckill relay";
 /// Entries per read. Each contains up to 256 orders.
 const ENTRIES_PER_READ: usize = 64;
 /// How long a read blocks; also how soon a new sale's outbox is noticed.
@@ -190,7 +190,7 @@ impl Sweep {
     }
 
     /// Deletes entries whose orders have been persisted, and returns the overdue ones.
-    pub async fn sweep_once(&self, missing: &mut MissingEntries) -> anyhow::Result<Vec<Entry>> {
+    async fn sweep_once(&self, missing: &mut MissingEntries) -> anyhow::Result<Vec<Entry>> {
         let mut overdue = Vec::new();
         for bucket in self.outboxes.buckets() {
             self.sweep_bucket(bucket, missing, &mut overdue).await?;

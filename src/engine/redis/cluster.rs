@@ -75,7 +75,7 @@ impl ClusterServers {
     }
 
     /// For each master its first range of slots. Empty as long as the masters are not known.
-    pub fn ranges_of_masters(&self) -> Vec<RangeInclusive<u16>> {
+    pub(crate) fn ranges_of_masters(&self) -> Vec<RangeInclusive<u16>> {
         let masters = self.0.masters.load();
         let is_first = |n: &usize| masters.iter().position(|range| range.address == masters[*n].address) == Some(*n);
         (0..masters.len()).filter(is_first).map(|n| masters[n].first..=masters[n].last).collect()

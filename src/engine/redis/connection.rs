@@ -162,7 +162,7 @@ impl RedisConnection {
     }
 
     /// Fails unless at least one master of a cluster answers.
-    pub async fn check_any_master(&self) -> RedisResult<()> {
+    pub(crate) async fn check_any_master(&self) -> RedisResult<()> {
         let RedisConnection::Cluster(servers) = self else { return self.check_writable().await };
         servers.check_any_master().await
     }
@@ -206,7 +206,7 @@ impl RedisConnection {
     }
 
     /// Like [`RedisConnection::each`] on a cluster, but each bucket fails on its own after `limit`.
-    pub async fn each_within(
+    pub(crate) async fn each_within(
         &self,
         limit: Duration,
         buckets: &[Bucket],
@@ -256,7 +256,7 @@ impl ConnectionLike for RedisConnection {
 // Certificates for connections to Redis, in the form that the Redis client takes.
 
 /// Adds the certificates to an address with TLS. Addresses without TLS stay as they are.
-pub(super) fn with_certificates(info: ConnectionInfo, tls: &ClientTls) -> RedisResult<ConnectionInfo> {
+fn with_certificates(info: ConnectionInfo, tls: &ClientTls) -> RedisResult<ConnectionInfo> {
     match info.addr() {
         ConnectionAddr::TcpTls { .. } => {
             Ok(Client::build_with_tls(info, certificates(tls)?)?.get_connection_info().clone())

@@ -66,7 +66,7 @@ pub fn loading(bucket: Bucket, epoch: i64) -> String {
 }
 
 /// The staging key for the users of a packet that is being loaded. Each attempt has its own.
-pub fn loading_users(bucket: Bucket, epoch: i64) -> String {
+pub(crate) fn loading_users(bucket: Bucket, epoch: i64) -> String {
     format!("{}:{epoch}", named(bucket, ":loading-users"))
 }
 
@@ -133,7 +133,7 @@ impl ToRedisArgs for ShortId {
 impl ToSingleRedisArg for ShortId {}
 
 /// Parses `order id:quantity`, the format of the holders hash and the outbox.
-pub fn parse_hold(text: &str) -> Option<Hold> {
+pub(crate) fn parse_hold(text: &str) -> Option<Hold> {
     let (order, quantity) = text.split_once(':')?;
     Some(Hold { order_id: OrderId(ShortId::parse(order)?), quantity: quantity.parse().ok()? })
 }

@@ -29,7 +29,7 @@ pub fn parse<T: FromRedisValue>(value: &Value, what: &str) -> Result<T, Unavaila
 }
 
 /// Milliseconds since the epoch, as the scripts write them.
-pub fn parse_time(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     Timestamp::from_millisecond(text.parse().ok()?).ok()
 }
 

@@ -113,7 +113,7 @@ pub fn read(pipe: &mut Pipeline, bucket: Bucket) -> &mut Pipeline {
 }
 
 /// Parses the answer to [`read`].
-pub fn parse_loaded(answer: &Value) -> Result<Option<LoadedGeneration>, Unavailable> {
+pub(crate) fn parse_loaded(answer: &Value) -> Result<Option<LoadedGeneration>, Unavailable> {
     let fields: Vec<String> = parse(answer, "a generation")?;
     let [epoch, granting, server] = fields.as_slice() else { return Ok(None) };
     let server_id = ServerId::parse(server).ok_or_else(|| malformed("a replication id"))?;

@@ -133,7 +133,7 @@ impl RedisStock {
     }
 
     /// The number of buckets of a sale. It never changes after the sale was loaded, so a stale copy is good enough.
-    pub(super) async fn bucket_count(&self, sale: SaleId) -> Result<u8, Unavailable> {
+    async fn bucket_count(&self, sale: SaleId) -> Result<u8, Unavailable> {
         let entry = self.catalogue.entry(sale).await?;
         entry.map(|entry| entry.sale.rush.buckets).ok_or_else(|| Unavailable("there is no such sale".into()))
     }
