@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -21,6 +21,7 @@ use super::{Services, demo};
 use accounts::{AccountRefusal, is_acceptable_for_admin};
 use base::config::{Config, DEFAULT_DATA_DIR, MigratePolicy, ProcessRole, RedisAddress};
 use base::lifecycle::Shutdown;
+use base::locked;
 use base::signing::{ShopSecret, key_for};
 use base::tls;
 use domain::SecurityClass;
@@ -440,14 +441,14 @@ impl StartingAddress {
         self.answers.abort();
         // An aborted task has nothing to say.
         let _ = self.answers.await;
-        let bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let bound = locked(&self.bound).take();
         bound.map_or_else(|| self.listen.bind(), Ok)
     }
 }
 
 /// A second handle of the listener, which is bound if it is not yet. The first one stays, so that the address stays open.
 fn share(listen: Listen, bound: &Mutex<Option<TcpListener>>) -> anyhow::Result<TcpListener> {
-    let mut bound = bound.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut bound = locked(bound);
     let listener = match bound.take() {
         Some(listener) => listener,
         None => listen.bind()?,

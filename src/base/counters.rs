@@ -6,11 +6,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::locked;
 use domain::claim::Decision;
 use domain::{Refusal, SaleId};
 
@@ -105,7 +106,7 @@ impl SaleCounters {
     pub fn record_opening(&self, slot: Option<usize>) {
         let reserved = self.reserved.load(Relaxed);
         let counted = [self.asked.load(Relaxed), reserved];
-        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opening = locked(&self.opening);
         let [asked, reserved] = [0, 1].map(|n| counted[n].saturating_sub(opening.read[n]));
         opening.read = counted;
         if let Some(slot) = slot.filter(|slot| *slot < OPENING_SLOTS) {
@@ -119,7 +120,7 @@ impl SaleCounters {
         let waits = load(&self.waits);
         let (reserved, repeated, stock) = (self.reserved.load(Relaxed), self.repeated.load(Relaxed), load(&self.stock));
         let (let_in, gate) = (self.let_in.load(Relaxed), load(&self.gate));
-        let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let opening = locked(&self.opening);
         let (opening_asked, opening_reserved) = (opening.asked.clone(), opening.reserved.clone());
         let asked = self.asked.load(Relaxed);
         CounterSnapshot { asked, let_in, reserved, repeated, gate, stock, waits, opening_asked, opening_reserved }
@@ -241,27 +242,23 @@ pub struct CounterRegistry {
 impl CounterRegistry {
     /// The counters of a sale, created on first use.
     pub fn of(&self, sale: SaleId) -> Arc<SaleCounters> {
-        self.lock().entry(sale).or_default().clone()
+        locked(&self.by_sale).entry(sale).or_default().clone()
     }
 
     /// Drops the counters of sales that no longer exist. Handles to them stay usable but are never read again.
     pub fn retain(&self, exists: impl Fn(SaleId) -> bool) {
-        self.lock().retain(|sale, _| exists(*sale));
+        locked(&self.by_sale).retain(|sale, _| exists(*sale));
     }
 
     /// The counters of one sale; zeros when it has none.
     pub fn read(&self, sale: SaleId) -> CounterSnapshot {
-        let counters = self.lock().get(&sale).cloned();
+        let counters = locked(&self.by_sale).get(&sale).cloned();
         counters.map(|counters| counters.read()).unwrap_or_default()
     }
 
     pub fn read_all(&self) -> Vec<(SaleId, CounterSnapshot)> {
-        let all: Vec<_> = self.lock().iter().map(|(sale, counters)| (*sale, counters.clone())).collect();
+        let all: Vec<_> = locked(&self.by_sale).iter().map(|(sale, counters)| (*sale, counters.clone())).collect();
         all.into_iter().map(|(sale, counters)| (sale, counters.read())).collect()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<SaleId, Arc<SaleCounters>>> {
-        self.by_sale.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -15,6 +15,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
 use tokio::time::Instant;
 
+use crate::locked;
 use domain::{CaseKind, Refusal, SecurityClass};
 
 type Label = [(&'static str, &'static str); 1];
@@ -306,11 +307,11 @@ pub struct Measurement(Arc<Mutex<Option<(i64, Instant)>>>);
 
 impl Measurement {
     pub fn set(&self, value: i64) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((value, Instant::now()));
+        *locked(&self.0) = Some((value, Instant::now()));
     }
 
     fn current(&self) -> Option<i64> {
-        let measured = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let measured = *locked(&self.0);
         measured.filter(|(_, at)| at.elapsed() < MAX_MEASUREMENT_AGE).map(|(value, _)| value)
     }
 }

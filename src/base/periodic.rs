@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+
+use crate::locked;
 
 /// Runs `step` every `interval`, the first time at once, until `stop` is cancelled. A step that has begun is finished.
 pub async fn run_every<F, E>(
@@ -142,23 +144,23 @@ impl<K: Copy + Eq + Hash + Display> Backoff<K> {
 
     /// Whether the item failed at its last attempt.
     pub fn is_failing(&self, item: &K) -> bool {
-        self.items().contains_key(item)
+        locked(&self.failing).contains_key(item)
     }
 
     /// Whether the item failed and its next attempt is not due.
     pub fn is_waiting(&self, item: &K) -> bool {
-        self.items().get(item).is_some_and(|failing| failing.next > Instant::now())
+        locked(&self.failing).get(item).is_some_and(|failing| failing.next > Instant::now())
     }
 
     /// The items whose next attempt is not due.
     pub fn waiting(&self) -> Vec<K> {
         let now = Instant::now();
-        self.items().iter().filter(|(_, failing)| failing.next > now).map(|(item, _)| *item).collect()
+        locked(&self.failing).iter().filter(|(_, failing)| failing.next > now).map(|(item, _)| *item).collect()
     }
 
     /// Records one attempt.
     pub fn record(&self, item: K, outcome: Result<(), impl Display>) {
-        let mut items = self.items();
+        let mut items = locked(&self.failing);
         items.retain(|_, failing| failing.next.elapsed() < FORGET_AFTER);
         match outcome {
             Ok(()) => {
@@ -180,10 +182,6 @@ impl<K: Copy + Eq + Hash + Display> Backoff<K> {
                 }
             }
         }
-    }
-
-    fn items(&self) -> MutexGuard<'_, HashMap<K, FailingItem>> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

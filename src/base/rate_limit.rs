@@ -11,11 +11,12 @@ use std::hash::{BuildHasher, Hash};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 
+use crate::locked;
 use domain::{Network, UserId};
 
 /// Requests that a user may send at once before the rate applies: a double click, a reload and a second tab.
@@ -173,7 +174,7 @@ impl<K: Hash + Eq + Clone> KeyedSlots<K> {
 
     /// A slot of this key, if one is free.
     pub fn take(self: &Arc<Self>, key: K) -> Option<KeyedSlot<K>> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = locked(&self.taken);
         match taken.get_mut(&key) {
             Some(count) if *count >= self.max => return None,
             Some(count) => *count += 1,
@@ -193,7 +194,7 @@ pub struct KeyedSlot<K: Hash + Eq + Clone> {
 
 impl<K: Hash + Eq + Clone> Drop for KeyedSlot<K> {
     fn drop(&mut self) {
-        let mut taken = self.slots.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = locked(&self.slots.taken);
         if let Some(count) = taken.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {

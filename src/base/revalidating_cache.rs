@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout};
 use tracing::{error, warn};
 
 use crate::clock::Clock;
+use crate::locked;
 
 /// A value is fresh for this multiple of its computing time, so computing takes at most a twentieth of the time.
 const FRESH_FACTOR: u32 = 20;
@@ -122,7 +123,7 @@ where
 
     fn find(&self, key: K, compute: impl Future<Output = Result<V, E>> + Send + 'static) -> Found<V, E> {
         let now = self.0.clock.now();
-        let mut entries = self.0.entries();
+        let mut entries = locked(&self.0.entries);
         let entry = entries.entry(key.clone()).or_insert(Entry { kept: None, flight: None });
         match &entry.kept {
             Some(kept) if kept.is_fresh(now) => Found::Fresh(kept.known(false)),
@@ -178,15 +179,9 @@ impl<K: Hash + Eq + Clone + Display, V, E: Display> Drop for Running<K, V, E> {
     }
 }
 
-impl<K: Hash + Eq, V, E> Shared<K, V, E> {
-    fn entries(&self) -> MutexGuard<'_, HashMap<K, Entry<V, E>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl<K: Hash + Eq + Clone + Display, V, E: Display> Shared<K, V, E> {
     fn finish(&self, key: &K, outcome: &Outcome<V, E>) {
-        let mut entries = self.entries();
+        let mut entries = locked(&self.entries);
         let before = entries.remove(key).and_then(|entry| entry.kept);
         let kept = match outcome {
             Ok(kept) => Some(kept.clone()),
@@ -382,7 +377,7 @@ mod tests {
             cache.wait(key, value(n as u32)).await.unwrap();
             clock.advance(Duration::from_secs(1));
         }
-        let kept = |key| cache.0.entries().contains_key(key);
+        let kept = |key| locked(&cache.0.entries).contains_key(key);
         assert_eq!((kept("a"), kept("b"), kept("c")), (false, true, true));
     }
 

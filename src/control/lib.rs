@@ -27,7 +27,7 @@ pub mod waiting_rooms;
 pub mod waitlists;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
@@ -36,6 +36,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+use base::locked;
 use base::periodic::Periodic;
 use engine::catalogue::Catalogue;
 use pages::publish::Publisher;
@@ -244,11 +245,11 @@ struct LeaseHeld(Mutex<Option<Instant>>);
 impl LeaseHeld {
     /// Returns whether the lease was held before.
     fn set(&self, until: Option<Instant>) -> bool {
-        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), until).is_some()
+        std::mem::replace(&mut *locked(&self.0), until).is_some()
     }
 
     fn is_held(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| Instant::now() < until)
+        locked(&self.0).is_some_and(|until| Instant::now() < until)
     }
 }
 

@@ -5,13 +5,14 @@
 //! If a waiting room fails, it is tried again at growing intervals and delays no other.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use base::locked;
 use base::metrics::Metrics;
 use base::periodic::Backoff;
 use domain::{Bucket, Sale, SaleId, SaleState, Segment, draw, hex};
@@ -55,7 +56,7 @@ impl WaitingRoomSteps {
     pub async fn step(&self) -> Result<(), StoreError> {
         let open = if self.gathering.is_some() { self.store.waiting_rooms().open_lists().await? } else { Vec::new() };
         let running = self.store.waiting_rooms().running().await?;
-        self.lost().retain(|sale, _| open.contains(sale));
+        locked(&self.lost).retain(|sale, _| open.contains(sale));
         for sale in open.iter().chain(&running).copied().collect::<BTreeSet<_>>() {
             if !self.backoff.is_waiting(&sale) {
                 let moved = self.follow(sale, open.contains(&sale), running.contains(&sale)).await;
@@ -90,7 +91,7 @@ impl WaitingRoomSteps {
             None => false,
         };
         if is_open {
-            self.lost().remove(&id);
+            locked(&self.lost).remove(&id);
             if !room.gathers {
                 // This happens a second or more before shoppers may join.
                 self.store.waiting_rooms().set_gathers(id, true).await?;
@@ -130,16 +131,12 @@ impl WaitingRoomSteps {
             self.store.waiting_rooms().set_gathers(room.sale_id, false).await?;
             return Ok(true);
         }
-        let mut lost = self.lost();
+        let mut lost = locked(&self.lost);
         let since = lost.entry(room.sale_id).or_insert_with(|| {
             warn!(sale = %room.sale_id, "Redis has lost places; the list is locked once the processes have written them");
             Instant::now()
         });
         Ok(since.elapsed() >= HANDED_OVER_AFTER)
-    }
-
-    fn lost(&self) -> MutexGuard<'_, HashMap<SaleId, Instant>> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn advance(&self, sale: SaleId) -> anyhow::Result<()> {
@@ -216,7 +213,7 @@ impl Turns {
     /// Prolongs turns of sales that stand still.
     pub async fn step(&self) -> Result<(), StoreError> {
         let running = self.store.waiting_rooms().running().await?;
-        self.complete().retain(|sale, _| running.contains(sale));
+        locked(&self.complete).retain(|sale, _| running.contains(sale));
         for sale in running {
             if let Some(sale) = self.store.sales().get(sale).await? {
                 self.follow(&sale).await?;
@@ -228,7 +225,7 @@ impl Turns {
     async fn follow(&self, sale: &Sale) -> Result<(), StoreError> {
         let now = Instant::now();
         let still = self.stock.standing_still(sale).await;
-        let since = *self.complete().entry(sale.id).or_insert(now);
+        let since = *locked(&self.complete).entry(sale.id).or_insert(now);
         let lost = (now - since).min(MAX_PROLONGATION);
         if !still.is_empty() {
             if lost < PROLONG_INTERVAL {
@@ -241,11 +238,7 @@ impl Turns {
                 info!(sale = %sale.id, turns, lost_ms = lost.as_millis() as i64, "turns were prolonged: the sale stands still");
             }
         }
-        self.complete().insert(sale.id, now);
+        locked(&self.complete).insert(sale.id, now);
         Ok(())
-    }
-
-    fn complete(&self) -> MutexGuard<'_, HashMap<SaleId, Instant>> {
-        self.complete.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@
 //! claim.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
 
+use base::locked;
 use base::metrics::Metrics;
 use domain::Bucket;
 
@@ -160,17 +161,13 @@ impl<D: BatchHandler> Default for BatchQueue<D> {
 }
 
 impl<D: BatchHandler> BatchQueue<D> {
-    fn pending(&self) -> MutexGuard<'_, Pending<D>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Yields while requests that have already arrived add their claims. A call costs many times as much as one more
     /// claim in it. Never waits for requests that are yet to come.
     async fn gather(&self) {
         let mut seen = 0;
         while seen < D::MAX_CLAIMS {
             tokio::task::yield_now().await;
-            let present = self.pending().len;
+            let present = locked(&self.0).len;
             if present == seen {
                 break;
             }
@@ -227,7 +224,7 @@ impl<D: BatchHandler> Batcher<D> {
         let (answer, decided) = oneshot::channel();
         let queue = self.queue(self.backend.batch_key(bucket));
         let start = {
-            let mut pending = queue.pending();
+            let mut pending = locked(&queue.0);
             if let Err(refused) = pending.push(bucket, PendingClaim { claim, counters, since: Instant::now(), answer })
             {
                 drop(pending);
@@ -258,7 +255,7 @@ impl<D: BatchHandler> Batcher<D> {
         if queues.len() >= MAX_QUEUES {
             // A caller that just got an idle batch queue may still use it. Then two batches of one key run side by
             // side.
-            queues.retain(|_, queue| queue.pending().workers > 0);
+            queues.retain(|_, queue| locked(&queue.0).workers > 0);
         }
         queues.entry(key).or_default().clone()
     }
@@ -268,7 +265,7 @@ impl<D: BatchHandler> Batcher<D> {
         loop {
             worker.queue.gather().await;
             let batches = {
-                let mut pending = worker.queue.pending();
+                let mut pending = locked(&worker.queue.0);
                 if pending.len == 0 {
                     pending.workers -= 1;
                     return;

@@ -1,6 +1,6 @@
 //! Health checks of the services that this process needs, and of its host's clock.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::bail;
@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use crate::pipeline::rabbit::Monitor;
 use crate::redis::connection::RedisConnection;
 use base::clock::Clock;
+use base::locked;
 use base::metrics::Metrics;
 use base::periodic::Periodic;
 use store::Store;
@@ -172,11 +173,11 @@ impl Health {
 
     /// What is wrong with the clock that [`Health::follow_clock`] follows.
     pub fn clock_problem(&self) -> Option<String> {
-        self.clock_problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.clock_problem).clone()
     }
 
     fn set_clock_problem(&self, problem: Option<String>) {
-        *self.clock_problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+        *locked(&self.clock_problem) = problem;
     }
 }
 

@@ -2,12 +2,13 @@
 //! sent: a delay in the generator is part of the response time, and is reported separately too.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use tokio::time::Instant;
 
+use base::locked;
 use domain::wire::wire_enum;
 use domain::{OrderId, Refusal, UserId};
 
@@ -126,13 +127,9 @@ impl LoadRecorder {
         LoadRecorder { began, measurements: Mutex::new(measurements) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Measurements> {
-        self.measurements.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Records how long after its due instant a request was sent.
     pub fn request_sent(&self, late: Duration) {
-        self.lock().lag.saturating_record(micros(late));
+        locked(&self.measurements).lag.saturating_record(micros(late));
     }
 
     /// Records a response, or that there was none (status 0). `took` counts from the due instant.
@@ -143,7 +140,7 @@ impl LoadRecorder {
             (_, "") => status.to_string(),
             _ => format!("{status} {code}"),
         };
-        let mut measurements = self.lock();
+        let mut measurements = locked(&self.measurements);
         let stats = &mut measurements.steps[step as usize];
         stats.times.saturating_record(micros(took));
         stats.errors += u64::from(class == ResponseClass::Error);
@@ -161,7 +158,7 @@ impl LoadRecorder {
     }
 
     pub fn reached(&self, milestone: Milestone) {
-        let mut measurements = self.lock();
+        let mut measurements = locked(&self.measurements);
         measurements.milestones[milestone as usize] += 1;
         match milestone {
             Milestone::Arrived => self.current_second(&mut measurements).arrived += 1,
@@ -171,8 +168,8 @@ impl LoadRecorder {
     }
 
     /// Records the time from a 202 until its order was readable.
-    pub fn order_persisted(&self, took: Duration) {
-        self.lock().persistence.saturating_record(micros(took));
+    pub(crate) fn order_persisted(&self, took: Duration) {
+        locked(&self.measurements).persistence.saturating_record(micros(took));
     }
 
     fn current_second<'a>(&self, measurements: &'a mut Measurements) -> &'a mut SecondStats {
@@ -185,7 +182,7 @@ impl LoadRecorder {
     }
 
     pub fn snapshot(&self) -> Measurements {
-        self.lock().clone()
+        locked(&self.measurements).clone()
     }
 }
 

@@ -2,7 +2,7 @@
 //! `static/purchase.js`): polls the button, fetches a token, presses, tries again while the shop is busy, follows the
 //! order, and pays or does not. A share of the shoppers clicks twice, leaves early or does not pay; the seed decides which.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::HeaderValue;
@@ -20,6 +20,7 @@ use super::measure::{LoadRecorder, Milestone, ResponseClass, Step};
 use crate::load::{exponential, page_spread_ms};
 use crate::measure::{AccountRecord, VisitOutcome};
 use base::clock::Clock;
+use base::locked;
 use domain::{Locale, ModeName, OrderId, OrderStatus, Phase, Refusal, RefusalClass, SaleId, UserId};
 
 /// How long a shopper presses again before giving up.
@@ -393,7 +394,7 @@ pub async fn run_bot(context: Arc<LoadContext>, account: TestAccount, from: Inst
     let state = Arc::new(Mutex::new(BotState { token: None, order: None, record, sold_out: false }));
     let mut tries = JoinSet::new();
     let mut due = from;
-    while due < until && lock(&state).order.is_none() {
+    while due < until && locked(&state).order.is_none() {
         tokio::time::sleep_until(due).await;
         while tries.try_join_next().is_some() {}
         if tries.len() < MAX_TRIES_IN_FLIGHT {
@@ -403,7 +404,7 @@ pub async fn run_bot(context: Arc<LoadContext>, account: TestAccount, from: Inst
     }
     while tries.join_next().await.is_some() {}
     let (order, mut record, sold_out) = {
-        let state = lock(&state);
+        let state = locked(&state);
         (state.order, state.record.clone(), state.sold_out)
     };
     record.outcome = if sold_out { VisitOutcome::SoldOut } else { VisitOutcome::GaveUp };
@@ -412,10 +413,6 @@ pub async fn run_bot(context: Arc<LoadContext>, account: TestAccount, from: Inst
         follow(&context, &account, order, at, &mut record).await;
     }
     record
-}
-
-fn lock(state: &Mutex<BotState>) -> std::sync::MutexGuard<'_, BotState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Joins if the sale has a waiting room or a draw, then asks for units, with a made-up token as long as there is none.
@@ -433,12 +430,12 @@ async fn try_once(context: Arc<LoadContext>, account: TestAccount, due: Instant,
             let response = context.client.send(Step::Bot, due, request).await;
             let good = response.read::<EntryResponse>().filter(|_| response.class == ResponseClass::Good);
             if let Some(order) = good.and_then(|answer| answer.entry.order_id) {
-                won(&mut lock(&state), order);
+                won(&mut locked(&state), order);
             }
             return;
         }
     }
-    let known = lock(&state).token.clone();
+    let known = locked(&state).token.clone();
     let token = match known {
         Some(token) => token,
         None => {
@@ -447,14 +444,14 @@ async fn try_once(context: Arc<LoadContext>, account: TestAccount, due: Instant,
             let response = context.client.send(Step::Bot, due, request).await;
             let good = response.read::<TokenResponse>().filter(|_| response.class == ResponseClass::Good);
             let token = good.map(|body| body.token);
-            lock(&state).token.clone_from(&token);
+            locked(&state).token.clone_from(&token);
             token.unwrap_or_else(|| "made-up".into())
         }
     };
     let path = format!("/api/sales/{sale}/orders");
     let body = format!(r#"{{"quantity":1,"token":"{token}"}}"#);
     let response = context.client.send(Step::Bot, due, ApiRequest::post(&path, &account.cookie, body)).await;
-    let mut state = lock(&state);
+    let mut state = locked(&state);
     state.sold_out |= response.code == "sold_out";
     if let Some(order) = order_in(&response) {
         won(&mut state, order);

@@ -14,7 +14,7 @@ pub mod report;
 pub mod sample;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -30,6 +30,7 @@ use self::sample::Point;
 use crate::stock_sync::StockSync;
 use base::clock::Clock;
 use base::counters::{CounterRegistry, CounterSnapshot};
+use base::locked;
 use base::periodic::{Periodic, run_every};
 use domain::{Alarm, SaleId, SaleState};
 use engine::catalogue::Catalogue;
@@ -118,10 +119,6 @@ impl Viewer {
             }
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Cockpit {

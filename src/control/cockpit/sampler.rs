@@ -20,6 +20,7 @@ use crate::cockpit::sample::{
     StockFacts,
 };
 use base::clock::Clock;
+use base::locked;
 use base::counters::{CounterRegistry, CounterSnapshot, OPENING_SLOT_MS, OPENING_SLOTS, SaleCounters};
 use domain::{Bucket, SaleId, SaleState};
 use engine::catalogue::Catalogue;
@@ -328,7 +329,7 @@ impl CounterStore {
 
     /// The current name of this process, and what it wrote about a sale under earlier names.
     fn named(&self, sale: SaleId) -> (String, CounterSnapshot) {
-        let name = self.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let name = locked(&self.name);
         (name.0.clone(), name.1.get(&sale).cloned().unwrap_or_default())
     }
 
@@ -376,7 +377,7 @@ impl CounterStore {
 
     /// Continues under a new name: the old rows may have been merged, so only later counts belong to this process.
     fn rename(&self, state: &mut WriteState) {
-        let mut name = self.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut name = locked(&self.name);
         *name = (new_name(), state.written.clone());
         state.written_at = None;
     }

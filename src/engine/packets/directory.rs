@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -17,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::packets::Packets;
 use crate::pipeline::outbox::ActiveBuckets;
 use base::periodic::run_every;
+use base::locked;
 use domain::packet::{Giver, Packet, PacketState, ShareClaim};
 use domain::{Bucket, PacketId, Page, UserId};
 use store::{PacketClaim, Store, StoreError};
@@ -173,14 +173,14 @@ impl PacketDirectory {
         let now = self.began.elapsed().as_millis() as u64;
         let before = listed.active_ms.swap(now, Ordering::Relaxed);
         if before == 0 || now.saturating_sub(before) > ACTIVE_FOR.as_millis() as u64 / 2 {
-            let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut active = locked(&self.active);
             active.insert(listed.packet.id, listed.active_ms.clone());
         }
     }
 
     fn active_ids(&self) -> Vec<PacketId> {
         let now = self.began.elapsed().as_millis() as u64;
-        let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut active = locked(&self.active);
         active.retain(|_, at| now.saturating_sub(at.load(Ordering::Relaxed)) <= ACTIVE_FOR.as_millis() as u64);
         active.keys().copied().collect()
     }

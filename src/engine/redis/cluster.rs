@@ -6,7 +6,7 @@
 //! first command without an answer replaces the connection in the background. Commands use the old one until then.
 
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -22,6 +22,7 @@ use tracing::info;
 
 use super::keys;
 use base::lifecycle::process_name;
+use base::locked;
 
 /// The shortest time between the beginnings of two reconnects, so that a member that stays silent costs little.
 const MIN_RENEWAL_INTERVAL: Duration = Duration::from_secs(5);
@@ -184,7 +185,7 @@ impl ClientConnection {
     /// Reconnects in the background, unless the last reconnect began within [`MIN_RENEWAL_INTERVAL`].
     fn renew(self: &Arc<Self>, client: &ClusterClient) {
         {
-            let (mut next_at, now) = (self.next_at.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+            let (mut next_at, now) = (locked(&self.next_at), Instant::now());
             if now < *next_at {
                 return;
             }

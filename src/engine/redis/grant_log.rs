@@ -12,7 +12,7 @@ use std::fs;
 use std::hash::Hash;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::redis::replay::Generation;
+use base::locked;
 use base::private_files;
 use domain::Bucket;
 
@@ -68,7 +69,7 @@ pub struct CallGuard<'a> {
 
 impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
-        lock(self.calls).unanswered.remove(&self.number);
+        locked(self.calls).unanswered.remove(&self.number);
     }
 }
 
@@ -97,7 +98,7 @@ impl<G: Copy + Eq + Hash> Grants<G> {
 impl<G: Copy + Eq + Hash> GrantLog<G> {
     /// Begins a call to the master. The caller must remember its grants before it drops the guard.
     pub fn begin_call(&self) -> CallGuard<'_> {
-        let mut calls = lock(&self.calls);
+        let mut calls = locked(&self.calls);
         calls.started += 1;
         let number = calls.started;
         calls.unanswered.insert(number);
@@ -106,12 +107,12 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
 
     /// The number of calls that were started so far.
     pub(super) fn calls_started(&self) -> u64 {
-        lock(&self.calls).started
+        locked(&self.calls).started
     }
 
     /// Whether the first `number` calls have ended.
     pub(super) fn have_ended(&self, number: u64) -> bool {
-        lock(&self.calls).unanswered.first().is_none_or(|oldest| *oldest > number)
+        locked(&self.calls).unanswered.first().is_none_or(|oldest| *oldest > number)
     }
 
     /// Remembers new grants, and grants that were reported again in the answers to repeated requests.
@@ -121,7 +122,7 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
             return;
         }
         let check_at = Instant::now() + FIRST_CHECK_DELAY;
-        let mut places = lock(&self.places);
+        let mut places = locked(&self.places);
         let grants = places.entry(place).or_default();
         granted.for_each(|grant| grants.push(grant, check_at));
         for grant in repeated {
@@ -133,7 +134,7 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
 
     /// The number of remembered grants.
     pub fn len(&self) -> usize {
-        lock(&self.places).values().map(|grants| grants.queue.len()).sum()
+        locked(&self.places).values().map(|grants| grants.queue.len()).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -142,11 +143,11 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
 
     /// The buckets and generations with remembered grants.
     pub(super) fn places(&self) -> Vec<Place> {
-        lock(&self.places).keys().copied().collect()
+        locked(&self.places).keys().copied().collect()
     }
 
     pub(super) fn grants(&self, place: Place) -> Vec<G> {
-        let places = lock(&self.places);
+        let places = locked(&self.places);
         places.get(&place).into_iter().flat_map(|grants| &grants.queue).map(|one| one.grant).collect()
     }
 
@@ -156,7 +157,7 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
         if from == to {
             return;
         }
-        let mut places = lock(&self.places);
+        let mut places = locked(&self.places);
         let Some(older) = places.get_mut(&(bucket, from)) else { return };
         let moved: Vec<Remembered<G>> = older.queue.drain(..count.min(older.queue.len())).collect();
         let repeated: Vec<G> = moved.iter().map(|one| one.grant).filter(|grant| older.repeated.remove(grant)).collect();
@@ -173,7 +174,7 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
     /// The first grants of a place whose check is due, at most `max`.
     pub(super) fn due(&self, place: Place, max: usize) -> Vec<G> {
         let now = Instant::now();
-        let places = lock(&self.places);
+        let places = locked(&self.places);
         let queue = places.get(&place).into_iter().flat_map(|grants| &grants.queue);
         queue.take_while(|one| one.check_at <= now).take(max).map(|one| one.grant).collect()
     }
@@ -182,7 +183,7 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
     /// that are not in the database are checked again later.
     pub(super) fn settle(&self, place: Place, persisted: &[bool]) {
         let recheck_at = Instant::now() + RECHECK_DELAY;
-        let mut places = lock(&self.places);
+        let mut places = locked(&self.places);
         let Some(grants) = places.get_mut(&place) else { return };
         for persisted in persisted {
             match grants.pop() {
@@ -200,7 +201,7 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
     pub(super) fn drop_excess(&self, verified: &[Place]) -> usize {
         let excess = self.len().saturating_sub(MAX_GRANTS);
         let mut left = excess;
-        let mut places = lock(&self.places);
+        let mut places = locked(&self.places);
         for place in verified {
             let Some(grants) = places.get_mut(place) else { continue };
             while left > 0
@@ -215,10 +216,6 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
         }
         excess - left
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // Files in the data directory with the grants that a stopping process still remembers, for its next start.

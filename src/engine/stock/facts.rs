@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,6 +16,7 @@ use super::redis::holds_page;
 use super::{FactSource, Facts, Unavailable, Winners};
 use crate::redis::connection::RedisConnection;
 use crate::redis::{keys, malformed, parse, parse_time};
+use base::locked;
 use domain::sale::SaleState;
 use domain::{Bucket, SaleId, Window};
 
@@ -95,7 +96,7 @@ impl RedisFacts {
     /// The buckets to read now, without buckets that did not answer within the last [`BUCKET_RETRY_INTERVAL`]. If no
     /// other bucket is left, all of them.
     fn answering(&self, buckets: &[Bucket]) -> Vec<Bucket> {
-        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut silent = locked(&self.silent);
         silent.retain(|_, at| at.elapsed() < BUCKET_RETRY_INTERVAL);
         if silent.len() >= buckets.len() {
             return buckets.to_vec();
@@ -114,7 +115,7 @@ impl RedisFacts {
     }
 
     fn remember_silent(&self, buckets: &[Bucket], answers: &Answers) {
-        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut silent = locked(&self.silent);
         let failed = buckets.iter().zip(answers).filter(|(_, answer)| answer.is_err());
         silent.extend(failed.map(|(bucket, _)| (*bucket, Instant::now())));
     }
@@ -135,7 +136,7 @@ impl FactSource for RedisFacts {
         }
         self.servers.beat_if_due();
         let buckets = &self.answering(buckets);
-        for replica in self.servers.replicas.iter().filter(|replica| !replica.state().is_left) {
+        for replica in self.servers.replicas.iter().filter(|replica| !locked(&replica.state).is_left) {
             let (answers, verdict) =
                 tokio::join!(self.read(&replica.connection, buckets), self.servers.verdict_if_due(replica));
             match (answers, verdict) {
@@ -158,7 +159,7 @@ impl FactSource for RedisFacts {
 
     async fn winners(&self, buckets: &[Bucket]) -> Result<Winners, Unavailable> {
         // Replicas of a cluster are left out: a list takes many calls, and each may reach a different replica.
-        let replicas = self.servers.replicas.iter().filter(|replica| !replica.state().is_left);
+        let replicas = self.servers.replicas.iter().filter(|replica| !locked(&replica.state).is_left);
         let replicas = replicas.map(|replica| &replica.connection).filter(|server| !server.is_cluster());
         let mut last = no_redis();
         for server in replicas.chain([&self.servers.master]) {
@@ -171,26 +172,20 @@ impl FactSource for RedisFacts {
     }
 }
 
-impl Replica {
-    fn state(&self) -> MutexGuard<'_, ReplicaState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Servers {
     /// Begins a heartbeat in the background, at most one at a time. It also checks the replicas that were left.
     fn beat_if_due(self: &Arc<Self>) {
         if self.replicas.is_empty() || self.beating.load(Ordering::Relaxed) {
             return;
         }
-        let mut beat_at = self.beat_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beat_at = locked(&self.beat_at);
         if beat_at.is_some_and(|at| at.elapsed() < HEARTBEAT_INTERVAL) || self.beating.swap(true, Ordering::Relaxed) {
             return;
         }
         *beat_at = Some(Instant::now());
         let servers = self.clone();
         tokio::spawn(async move {
-            let left = servers.replicas.iter().filter(|replica| replica.state().is_left);
+            let left = servers.replicas.iter().filter(|replica| locked(&replica.state).is_left);
             let look_after = futures::future::join_all(left.map(|replica| servers.look_after(replica)));
             tokio::join!(servers.heartbeat.write(&servers.master), look_after);
             servers.beating.store(false, Ordering::Relaxed);
@@ -200,18 +195,18 @@ impl Servers {
     /// Whether the replica keeps up. Always true between two checks.
     async fn verdict_if_due(&self, replica: &Replica) -> RedisResult<bool> {
         let expected = self.heartbeat.expected();
-        let checked_at = replica.state().checked_at;
+        let checked_at = locked(&replica.state).checked_at;
         if expected.is_empty() || checked_at.is_some_and(|at| at.elapsed() < HEARTBEAT_INTERVAL) {
             return Ok(true);
         }
-        replica.state().checked_at = Some(Instant::now());
+        locked(&replica.state).checked_at = Some(Instant::now());
         // A time-out counts as keeping up, because reading the facts shows whether the replica is silent.
         tokio::time::timeout(BUCKET_TIMEOUT, keeps_up(&replica.connection, &expected)).await.unwrap_or(Ok(true))
     }
 
     fn leave(&self, replica: &Replica, reason: &str, lagged: bool) {
         let left = ReplicaState { is_left: true, lagged, ..ReplicaState::default() };
-        if !std::mem::replace(&mut *replica.state(), left).is_left {
+        if !std::mem::replace(&mut *locked(&replica.state), left).is_left {
             warn!(replica = replica.name, reason, "the gate leaves a replica and reads from another server");
             self.count_left();
         }
@@ -222,7 +217,7 @@ impl Servers {
     async fn look_after(&self, replica: &Replica) {
         let expected = self.heartbeat.expected();
         let keeps_up = keeps_up(&replica.connection, &expected).await;
-        let mut state = replica.state();
+        let mut state = locked(&replica.state);
         state.lagged |= matches!(keeps_up, Ok(false));
         // If the master takes no heartbeats, nothing shows that a replica has caught up.
         let unknown = state.lagged && expected.is_empty();
@@ -237,7 +232,7 @@ impl Servers {
     }
 
     fn count_left(&self) {
-        self.left.set(self.replicas.iter().filter(|replica| replica.state().is_left).count() as i64);
+        self.left.set(self.replicas.iter().filter(|replica| locked(&replica.state).is_left).count() as i64);
     }
 }
 

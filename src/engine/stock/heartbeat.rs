@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -20,6 +20,7 @@ use crate::redis::keys;
 use crate::stock::load::StockCounters;
 use crate::stock::redis::RedisStock;
 use base::clock::Clock;
+use base::locked;
 use domain::{Bucket, Sale};
 
 /// How often the heartbeat is written to the master, and how often a replica is checked for it.
@@ -66,7 +67,7 @@ impl Heartbeat {
     pub(super) async fn write(&self, master: &RedisConnection) {
         self.choose_keys(master);
         let (number, names): (u64, Vec<String>) = {
-            let mut state = self.lock();
+            let mut state = locked(&self.state);
             state.number += 1;
             (state.number, state.keys.iter().map(|key| key.name.clone()).collect())
         };
@@ -77,7 +78,7 @@ impl Heartbeat {
             done.is_ok_and(|done| done.is_ok()).then(Instant::now)
         }));
         for (name, at) in names.iter().zip(written.await) {
-            let mut state = self.lock();
+            let mut state = locked(&self.state);
             if let (Some(key), Some(at)) = (state.keys.iter_mut().find(|key| key.name == *name), at) {
                 key.record(at, number);
             }
@@ -92,7 +93,7 @@ impl Heartbeat {
             }
             _ => vec![keys::heartbeat(&self.process, None)],
         };
-        let mut state = self.lock();
+        let mut state = locked(&self.state);
         state.keys.retain(|key| names.contains(&key.name));
         for name in names {
             if state.keys.iter().all(|key| key.name != name) {
@@ -104,12 +105,8 @@ impl Heartbeat {
     /// The numbers that a replica must have by now. Empty as long as nothing is known.
     pub(super) fn expected(&self) -> Expected {
         let now = Instant::now();
-        let state = self.lock();
+        let state = locked(&self.state);
         state.keys.iter().filter_map(|key| Some((key.name.clone(), key.expected(now)?))).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
