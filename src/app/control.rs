@@ -86,21 +86,16 @@ impl Services {
         let waitlists = Arc::new(Waitlists::new(store.clone(), stock.clone(), metrics.clone()));
         let mut jobs = vec![
             Job::new("schedule", SCHEDULE_INTERVAL, schedule, |schedule| async move {
-                Ok(schedule.step(SCHEDULE_INTERVAL).await?)
+                schedule.step(SCHEDULE_INTERVAL).await
             }),
-            Job::new("waiting rooms", WAITING_ROOMS_INTERVAL, rooms, |rooms| async move { Ok(rooms.step().await?) })
+            Job::new("waiting rooms", WAITING_ROOMS_INTERVAL, rooms, |rooms| async move { rooms.step().await })
                 .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::WaitingRoom(_)))),
-            Job::new("turns", WAITING_ROOMS_INTERVAL, turns, |turns| async move { Ok(turns.step().await?) })
+            Job::new("turns", WAITING_ROOMS_INTERVAL, turns, |turns| async move { turns.step().await })
                 .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::WaitingRoom(_)))),
-            Job::new("draws", DRAWS_INTERVAL, draws, |draws| async move { Ok(draws.step().await?) })
+            Job::new("draws", DRAWS_INTERVAL, draws, |draws| async move { draws.step().await })
                 .only_if(self.has_draws()),
-            Job::new(
-                "waitlists",
-                WAITLISTS_INTERVAL,
-                waitlists,
-                |waitlists| async move { Ok(waitlists.step().await?) },
-            )
-            .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::Rush))),
+            Job::new("waitlists", WAITLISTS_INTERVAL, waitlists, |waitlists| async move { waitlists.step().await })
+                .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::Rush))),
         ];
         match self.stock_sync.clone() {
             Some(sync) => {
@@ -111,12 +106,10 @@ impl Services {
                 // A comparison may take long, and an interrupted one leaves nothing half done.
                 jobs.push(reconcile.interruptible().with_pause(RECONCILE_PAUSE_FACTOR));
             }
-            None => jobs.push(Job::new("stock sync", STOCK_SYNC_INTERVAL, store.clone(), |store| async move {
-                Ok(schedule::retire_sales(store).await?)
-            })),
+            None => jobs.push(Job::new("stock sync", STOCK_SYNC_INTERVAL, store.clone(), schedule::retire_sales)),
         }
         jobs.extend(self.allotter().map(|allotter| {
-            Job::new("allotment", ALLOT_INTERVAL, allotter, |allotter| async move { allotter.step().await.map(drop) })
+            Job::new("allotment", ALLOT_INTERVAL, allotter, |allotter| async move { allotter.step().await })
         }));
         jobs
     }
@@ -155,39 +148,30 @@ impl Services {
     fn order_jobs(&self) -> Vec<Job> {
         let store = &self.store;
         let (expiry, payments) = (Arc::new(self.expiry()), &self.payments);
-        let deposits = Arc::new(Deposits::new(store.clone()));
-        let mut jobs = vec![
-            Job::new("overdue orders", ORDERS_INTERVAL, expiry.clone(), |expiry| async move {
-                Ok(expiry.cancel_overdue().await.map(drop)?)
-            }),
-            Job::new(
-                "releases",
-                ORDERS_INTERVAL,
-                expiry,
-                |expiry| async move { Ok(expiry.release().await.map(drop)?) },
-            ),
-            Job::new("refunds", ORDERS_INTERVAL, payments.clone(), |payments| async move {
-                Ok(payments.refund_due().await.map(drop)?)
-            }),
-            Job::new("closing of payments", ORDERS_INTERVAL, payments.clone(), |payments| async move {
-                payments.close_due().await?;
-                Ok(payments.ask_due().await.map(drop)?)
-            }),
-            Job::new("order numbers", ORDERS_INTERVAL, store.clone(), |store| async move {
-                Ok(store.orders().number_missing().await.map(drop)?)
-            }),
-            Job::new(
-                "deliveries",
-                DELIVERIES_INTERVAL,
-                (store.clone(), self.config.delivered_days),
-                |(store, days)| async move { Ok(deliver_overdue(&store, days).await.map(drop)?) },
-            ),
-            Job::new("deposits", DEPOSITS_INTERVAL, deposits, |deposits| async move { Ok(deposits.step().await?) }),
-        ];
+        let (deposits, parcels) = (Arc::new(Deposits::new(store.clone())), (store.clone(), self.config.delivered_days));
+        let mut jobs =
+            vec![
+                Job::new("overdue orders", ORDERS_INTERVAL, expiry.clone(), |expiry| async move {
+                    expiry.cancel_overdue().await
+                }),
+                Job::new("releases", ORDERS_INTERVAL, expiry, |expiry| async move { expiry.release().await }),
+                Job::new("refunds", ORDERS_INTERVAL, payments.clone(), |payments| async move {
+                    payments.refund_due().await
+                }),
+                Job::new("closing of payments", ORDERS_INTERVAL, payments.clone(), |payments| async move {
+                    payments.close_due().await?;
+                    payments.ask_due().await
+                }),
+                Job::new("order numbers", ORDERS_INTERVAL, store.clone(), |store| async move {
+                    store.orders().number_missing().await
+                }),
+                Job::new("deliveries", DELIVERIES_INTERVAL, parcels, |(store, days)| async move {
+                    deliver_overdue(&store, days).await
+                }),
+                Job::new("deposits", DEPOSITS_INTERVAL, deposits, |deposits| async move { deposits.step().await }),
+            ];
         jobs.extend(self.sandbox.clone().map(|sandbox| {
-            Job::new("webhooks", ORDERS_INTERVAL, sandbox, |sandbox| async move {
-                Ok(sandbox.deliver_due().await.map(drop)?)
-            })
+            Job::new("webhooks", ORDERS_INTERVAL, sandbox, |sandbox| async move { sandbox.deliver_due().await })
         }));
         jobs
     }
@@ -195,46 +179,25 @@ impl Services {
     /// Messages, sums, and rows that nothing needs any more. A step may take long and is interrupted by a stop.
     fn upkeep_jobs(&self) -> Vec<Job> {
         let (store, digests) = (&self.store, self.digests.clone());
-        let mut jobs =
-            vec![
-                Job::new("mail", MAIL_INTERVAL, self.mailer.clone(), |mailer| async move {
-                    Ok(mailer.step().await.map(drop)?)
-                }),
-                Job::new("push", MAIL_INTERVAL, self.pusher.clone(), |pusher| async move {
-                    Ok(pusher.step().await.map(drop)?)
-                }),
-                Job::new("events", EVENTS_INTERVAL, self.webhooks.clone(), |webhooks| async move {
-                    Ok(webhooks.step().await?)
-                }),
-                Job::new("notices", NOTICES_INTERVAL, store.clone(), |store| async move {
-                    Ok(schedule::write_notices(store).await?)
-                }),
-                Job::new(
-                    "purge",
-                    PURGE_INTERVAL,
-                    store.clone(),
-                    |store| async move { Ok(schedule::purge(store).await?) },
-                ),
-                Job::new("books", BOOKS_INTERVAL, store.clone(), |store| async move {
-                    Ok(schedule::close_books(store).await?)
-                }),
-                Job::new("settlement", SETTLEMENT_INTERVAL, self.payments.clone(), |payments| async move {
-                    Ok(payments.settle_due().await.map(drop)?)
-                }),
-                Job::new(
-                    "digests of sales",
-                    DIGESTS_INTERVAL,
-                    digests,
-                    |digests| async move { Ok(digests.keep().await?) },
-                ),
-            ];
+        let mut jobs = vec![
+            Job::new("mail", MAIL_INTERVAL, self.mailer.clone(), |mailer| async move { mailer.step().await }),
+            Job::new("push", MAIL_INTERVAL, self.pusher.clone(), |pusher| async move { pusher.step().await }),
+            Job::new("events", EVENTS_INTERVAL, self.webhooks.clone(), |webhooks| async move { webhooks.step().await }),
+            Job::new("notices", NOTICES_INTERVAL, store.clone(), schedule::write_notices),
+            Job::new("purge", PURGE_INTERVAL, store.clone(), schedule::purge),
+            Job::new("books", BOOKS_INTERVAL, store.clone(), schedule::close_books),
+            Job::new("settlement", SETTLEMENT_INTERVAL, self.payments.clone(), |payments| async move {
+                payments.settle_due().await
+            }),
+            Job::new("digests of sales", DIGESTS_INTERVAL, digests, |digests| async move { digests.keep().await }),
+        ];
         if let Some(monitor) = self.monitor.clone() {
             let part = (monitor, self.metrics.clone());
             jobs.push(Job::new("queue depths", DEPTHS_INTERVAL, part, |(monitor, metrics)| async move {
                 let depths = monitor.depths().await?;
                 metrics.queue_ready.set(depths.ready.into());
                 metrics.dead_letters.set(depths.dead.into());
-                Ok(())
+                anyhow::Ok(())
             }));
         }
         jobs.into_iter().map(Job::interruptible).collect()

@@ -77,13 +77,18 @@ type Condition = Box<dyn Fn() -> bool + Send + Sync>;
 type Step = Box<dyn Fn() -> BoxFuture<'static, anyhow::Result<()>> + Send + Sync>;
 
 impl Job {
-    /// Each step is called with a clone of `part`, which is a handle such as an `Arc`.
-    pub fn new<T, F>(name: &'static str, interval: Duration, part: T, step: fn(T) -> F) -> Job
+    /// Each step is called with a clone of `part`, which is a handle such as an `Arc`. What it returns is dropped.
+    pub fn new<T, F, R, E>(name: &'static str, interval: Duration, part: T, step: fn(T) -> F) -> Job
     where
         T: Clone + Send + Sync + 'static,
-        F: Future<Output = anyhow::Result<()>> + Send + 'static,
+        F: Future<Output = Result<R, E>> + Send + 'static,
+        R: 'static,
+        E: Into<anyhow::Error> + 'static,
     {
-        let step: Step = Box::new(move || Box::pin(step(part.clone())));
+        let step: Step = Box::new(move || {
+            let step = step(part.clone());
+            Box::pin(async move { step.await.map(drop).map_err(Into::into) })
+        });
         let (is_needed, is_resting): (Condition, Condition) = (Box::new(|| true), Box::new(|| false));
         Job { name, interval, pause_factor: 0, interruptible: false, is_needed, is_resting, step }
     }
@@ -264,7 +269,7 @@ mod tests {
         let (leased, stop, steps) = (LeaseHeld::default(), CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
         let job = Job::new("test", Duration::from_secs(3600), steps.clone(), |steps| async move {
             steps.fetch_add(1, Ordering::Relaxed);
-            Ok(())
+            anyhow::Ok(())
         });
         let lease = async {
             tokio::time::sleep(LEASE_DURATION).await;
@@ -285,7 +290,7 @@ mod tests {
         let resting = Arc::new(AtomicBool::new(true));
         let job = Job::new("test", Duration::from_millis(200), steps.clone(), |steps| async move {
             steps.fetch_add(1, Ordering::Relaxed);
-            Ok(())
+            anyhow::Ok(())
         });
         let is_resting = resting.clone();
         let job = job.resting_while(move || is_resting.load(Ordering::Relaxed));
