@@ -18,6 +18,7 @@ use super::reconcile::{self, HoldMismatches};
 use crate::stock_sync::StockSync;
 use base::clock::Clock;
 use base::private_files;
+use domain::wire::wire_enum;
 use domain::{Bucket, Sale};
 use engine::packets::sync::PacketSync;
 use engine::pipeline::rabbit::Monitor;
@@ -54,76 +55,29 @@ pub struct Audit {
     pub rows_read: Arc<AtomicU64>,
 }
 
-/// The parts of the audit. Each reads its own snapshot of the database, or the other services, so parts can be checked
-/// one by one.
-#[derive(Debug, Clone, Copy)]
-enum Part {
-    Orders,
-    RepeatedOrders,
-    Charges,
-    WalletPayments,
-    Ledger,
-    Books,
-    Deposits,
-    StrandedMoney,
-    Packets,
-    Turns,
-    Draws,
-    Eligibility,
-    Releases,
-    Waitlists,
-    HeldOrders,
-    Returns,
-    Holds,
-    PacketShares,
-    WaitingRoom,
-}
-
-const PARTS: [Part; 19] = [
-    Part::Orders,
-    Part::RepeatedOrders,
-    Part::Charges,
-    Part::WalletPayments,
-    Part::Ledger,
-    Part::Books,
-    Part::Deposits,
-    Part::StrandedMoney,
-    Part::Packets,
-    Part::Turns,
-    Part::Draws,
-    Part::Eligibility,
-    Part::Releases,
-    Part::Waitlists,
-    Part::HeldOrders,
-    Part::Returns,
-    Part::Holds,
-    Part::PacketShares,
-    Part::WaitingRoom,
-];
-
-impl Part {
-    fn name(self) -> &'static str {
-        match self {
-            Part::Orders => "orders",
-            Part::RepeatedOrders => "repeated_orders",
-            Part::Charges => "charges",
-            Part::WalletPayments => "wallet_payments",
-            Part::Ledger => "ledger",
-            Part::Books => "books",
-            Part::Deposits => "deposits",
-            Part::StrandedMoney => "stranded_money",
-            Part::Packets => "packets",
-            Part::Turns => "turns",
-            Part::Draws => "draws",
-            Part::Eligibility => "eligibility",
-            Part::Releases => "releases",
-            Part::Waitlists => "waitlists",
-            Part::HeldOrders => "reviews",
-            Part::Returns => "returns",
-            Part::Holds => "holds",
-            Part::PacketShares => "packet_shares",
-            Part::WaitingRoom => "queue",
-        }
+wire_enum! {
+    /// The parts of the audit. Each reads its own snapshot of the database, or the other services, so parts can be checked
+    /// one by one.
+    enum Part {
+        Orders = "orders",
+        RepeatedOrders = "repeated_orders",
+        Charges = "charges",
+        WalletPayments = "wallet_payments",
+        Ledger = "ledger",
+        Books = "books",
+        Deposits = "deposits",
+        StrandedMoney = "stranded_money",
+        Packets = "packets",
+        Turns = "turns",
+        Draws = "draws",
+        Eligibility = "eligibility",
+        Releases = "releases",
+        Waitlists = "waitlists",
+        HeldOrders = "reviews",
+        Returns = "returns",
+        Holds = "holds",
+        PacketShares = "packet_shares",
+        WaitingRoom = "queue",
     }
 
     /// What an audit of the recent past reads. `None`: everything.
@@ -179,12 +133,13 @@ impl Audit {
         mut file: AuditFile,
         mut report: impl FnMut(&AuditCheck),
     ) -> anyhow::Result<Vec<AuditCheck>> {
-        let resumed = |(number, part): &(usize, Part)| file.has(part.name()).then(|| (*number, Vec::new()));
+        let resumed = |(number, part): &(usize, Part)| file.has(part.as_str()).then(|| (*number, Vec::new()));
         let mut done: BTreeMap<usize, Vec<AuditCheck>> =
-            PARTS.into_iter().enumerate().filter_map(|part| resumed(&part)).collect();
+            Part::ALL.into_iter().enumerate().filter_map(|part| resumed(&part)).collect();
         for attempt in 1..=MAX_ATTEMPTS {
             let is_last = attempt == MAX_ATTEMPTS;
-            let left: Vec<_> = PARTS.into_iter().enumerate().filter(|(number, _)| !done.contains_key(number)).collect();
+            let left: Vec<_> =
+                Part::ALL.into_iter().enumerate().filter(|(number, _)| !done.contains_key(number)).collect();
             let results = futures::stream::iter(left)
                 .map(|(number, part)| async move { (number, part, self.clock.now(), self.check(part).await) })
                 .buffered(CONCURRENCY);
@@ -195,18 +150,18 @@ impl Audit {
                         checks.iter().for_each(&mut report);
                         if holds(&checks) {
                             let promises = checks.iter().map(|check| check.promise.to_owned()).collect();
-                            file.keep(part.name(), ReadPart { read_at, promises });
+                            file.keep(part.as_str(), ReadPart { read_at, promises });
                         }
                         done.insert(number, checks);
                     }
                     Ok(_) => {}
                     Err(error) if is_last || (attempt, number) == (1, 0) => return Err(error),
                     Err(error) => {
-                        warn!(part = part.name(), %error, "a part of the audit was interrupted; it is begun again")
+                        warn!(part = part.as_str(), %error, "a part of the audit was interrupted; it is begun again")
                     }
                 }
             }
-            if done.len() == PARTS.len() {
+            if done.len() == Part::ALL.len() {
                 break;
             }
             tokio::time::sleep(RETRY_INTERVAL).await;
@@ -218,7 +173,7 @@ impl Audit {
     /// Checks every invariant once.
     pub async fn check_once(&self) -> anyhow::Result<Vec<AuditCheck>> {
         let mut checks = Vec::new();
-        for part in PARTS {
+        for part in Part::ALL {
             checks.append(&mut self.check(part).await?);
         }
         Ok(checks)

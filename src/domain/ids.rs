@@ -1,14 +1,13 @@
 //! Identifiers. On the wire all of them are strings. Goods, categories, sales and packets have small decimal numbers; users,
 //! orders, addresses, payments and questions have UUIDs of version 7, which sort by creation time.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
+
+use crate::wire::wire_text;
 
 /// A text is not a valid identifier of the expected type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -35,28 +34,7 @@ macro_rules! id {
             }
         }
 
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = Cow::<str>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
-            }
-        }
-
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
-            }
-        }
+        wire_text!($name, $schema);
     };
 }
 

@@ -9,7 +9,7 @@ use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 
 use crate::text::is_line;
-use crate::wire::wire_enum;
+use crate::wire::{wire_enum, wire_text};
 use crate::{Bilingual, Currency, Locale, Picture};
 
 /// A name stands in the header of a phone.
@@ -232,17 +232,7 @@ impl FromStr for Colour {
     }
 }
 
-impl Serialize for Colour {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Colour {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Colour, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+wire_text!(Colour);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,6 @@
-//! Enums whose variants have one stable text outside the program: in the database, in JSON, in paths and in metrics.
+//! What has one stable text outside the program: in the database, in JSON, in paths and in metrics.
 
-/// Declares such an enum from one list of texts, with `ALL`, `as_str`, `Display`, `FromStr`, serde and
-/// its schema. The texts are
+/// Declares an enum from one list of texts, with `ALL`, `as_str`, `Display`, `FromStr`, serde and its schema. The texts are
 /// stored and published: a variant may be renamed, its text may not.
 #[macro_export]
 macro_rules! wire_enum {
@@ -57,10 +56,41 @@ macro_rules! wire_enum {
         }
     };
 }
-// For the macro, in crates that do not name it themselves.
+
+/// Gives a type the text of its `Display` and `FromStr` in JSON too, and the schema of this text if there is one.
+#[macro_export]
+macro_rules! wire_text {
+    ($name:ident $(, $schema:tt)?) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'_, str> as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        $(impl $crate::wire::schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut $crate::wire::schemars::SchemaGenerator) -> $crate::wire::schemars::Schema {
+                $crate::wire::schemars::json_schema!($schema)
+            }
+        })?
+    };
+}
+
+// For the macros, in crates that do not name it themselves.
 #[doc(hidden)]
 pub use schemars;
 pub use wire_enum;
+pub use wire_text;
 
 #[cfg(test)]
 mod tests {

@@ -301,7 +301,7 @@ async fn read_totals(parts: &Parts, id: SaleId) -> anyhow::Result<SaleTotals> {
 
 /// Prints the table, and writes page and JSON.
 fn publish(options: &Options, parts: &Parts, report: &RehearsalReport) -> anyhow::Result<()> {
-    print_line(&report::table::text(report));
+    print_line(&report::text(report));
     let file = options.report.clone().unwrap_or_else(|| {
         let name = report.settings.at.strftime("rehearsal-%Y%m%d-%H%M%SZ.html").to_string();
         parts.config.data_dir.join(name)

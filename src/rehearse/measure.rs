@@ -198,18 +198,18 @@ impl Measurements {
 
 // The record of one test account.
 
-/// How a visit ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum VisitOutcome {
-    /// The shopper left before the opening.
-    Left,
-    /// The shop answered that all units were sold.
-    SoldOut,
-    /// The shopper ran out of patience, or no request succeeded.
-    GaveUp,
-    /// The sale was paused or over.
-    Closed,
-    Granted,
+wire_enum! {
+    /// How a visit ended, as the report tells it.
+    pub enum VisitOutcome {
+        Left = "left before the opening",
+        /// The shop answered that all units were sold.
+        SoldOut = "found it sold out",
+        /// The shopper ran out of patience, or no request succeeded.
+        GaveUp = "gave up",
+        /// The sale was paused or over.
+        Closed = "found it closed",
+        Granted = "got a unit",
+    }
 }
 
 /// What one account was granted and how its visit ended.

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
     use crate::checklist::CheckState;
     use domain::{Bilingual, Currency, GoodsId, Money, Rush, SaleId, SaleMode, Window};
-    use engine::redis::replay::{Generation, LoadedGeneration, ServerId};
+    use engine::redis::replay::{Generation, LoadedGeneration};
     use engine::stock::load::StockCounters;
 
     fn at(second: i64) -> Timestamp {
@@ -348,7 +348,7 @@ mod tests {
     }
 
     fn counters(version: i64) -> StockCounters {
-        let server = ServerId::parse(&"0".repeat(40)).unwrap();
+        let server = "0".repeat(40).parse().unwrap();
         let generation = LoadedGeneration { present: Generation { epoch: 1, server }, open: true };
         StockCounters { generation, version, state: SaleState::Scheduled, booked: 0, share: 100, outbox: 0 }
     }

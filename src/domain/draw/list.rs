@@ -1,19 +1,15 @@
 //! The published list of entries, and the Merkle tree over it. The bytes of the list are fixed by its content: a header,
 //! then a line per entry in the order of ids.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::hex;
 use crate::ids::InvalidId;
-use crate::wire::wire_enum;
+use crate::wire::{wire_enum, wire_text};
 
 const HEADER: &str = "entry,status";
 
@@ -137,27 +133,7 @@ impl FromStr for EntryId {
     }
 }
 
-impl JsonSchema for EntryId {
-    fn schema_name() -> Cow<'static, str> {
-        "EntryId".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-9a-f]{32}$"})
-    }
-}
-
-impl Serialize for EntryId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for EntryId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
+wire_text!(EntryId, {"type": "string", "pattern": "^[0-9a-f]{32}$"});
 
 wire_enum! {
     /// Why an entry takes no part. The list is public and names the reason, so the reason says nothing about a person.

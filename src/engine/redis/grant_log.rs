@@ -332,11 +332,10 @@ impl GrantFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redis::replay::ServerId;
     use domain::SaleId;
 
     fn place(sale: i64, epoch: i64) -> Place {
-        let server = ServerId::parse(&"ab".repeat(20)).unwrap();
+        let server = "ab".repeat(20).parse().unwrap();
         (Bucket::whole(SaleId(sale)), Generation { epoch, server })
     }
 
@@ -411,7 +410,7 @@ mod tests {
     #[test]
     fn grants_of_a_stopped_process_are_remembered_by_the_next_one() {
         let dir = tempfile::tempdir().unwrap();
-        let generation = Generation { epoch: 3, server: ServerId::parse(&"0f".repeat(20)).unwrap() };
+        let generation = Generation { epoch: 3, server: "0f".repeat(20).parse().unwrap() };
         let place = (Bucket::all(SaleId(7), 2).last().unwrap(), generation);
         let log = GrantLog::<u32>::default();
         log.remember(place, [1, 2], [3]);

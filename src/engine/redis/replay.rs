@@ -9,11 +9,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::hash::Hash;
+use std::str::FromStr;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use redis::{Pipeline, Script, Value};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -23,29 +24,25 @@ use super::{keys, malformed, parse};
 use crate::batching::Unavailable;
 use base::metrics::Metrics;
 use base::periodic::Periodic;
-use domain::Bucket;
+use domain::wire::wire_text;
+use domain::{Bucket, hex};
 
 /// The replication id of a master: 160 random bits. Redis draws new ones when the server's history changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerId([u8; 20]);
 
-impl ServerId {
+impl FromStr for ServerId {
+    type Err = &'static str;
+
     /// Parses 40 hexadecimal digits.
-    pub fn parse(text: &str) -> Option<ServerId> {
-        let mut bytes = [0; 20];
-        if text.len() != 40 || !text.is_ascii() {
-            return None;
-        }
-        for (n, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * n..2 * n + 2], 16).ok()?;
-        }
-        Some(ServerId(bytes))
+    fn from_str(text: &str) -> Result<ServerId, &'static str> {
+        hex::decode(text).map(ServerId).ok_or("not a replication id")
     }
 }
 
 impl fmt::Display for ServerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(&self.0))
     }
 }
 
@@ -55,18 +52,7 @@ impl fmt::Debug for ServerId {
     }
 }
 
-impl Serialize for ServerId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ServerId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        ServerId::parse(&text).ok_or_else(|| serde::de::Error::custom("not a replication id"))
-    }
-}
+wire_text!(ServerId);
 
 /// One incarnation of a bucket's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -79,7 +65,7 @@ pub struct Generation {
 impl Generation {
     /// Parses the epoch and the replication id that a script returned.
     pub fn parse(epoch: i64, server: &[u8]) -> Result<Generation, Unavailable> {
-        let server = std::str::from_utf8(server).ok().and_then(ServerId::parse);
+        let server = std::str::from_utf8(server).ok().and_then(|server| server.parse().ok());
         Ok(Generation { epoch, server: server.ok_or_else(|| malformed("a replication id"))? })
     }
 
@@ -116,7 +102,7 @@ pub fn read(pipe: &mut Pipeline, bucket: Bucket) -> &mut Pipeline {
 pub(crate) fn parse_loaded(answer: &Value) -> Result<Option<LoadedGeneration>, Unavailable> {
     let fields: Vec<String> = parse(answer, "a generation")?;
     let [epoch, granting, server] = fields.as_slice() else { return Ok(None) };
-    let server_id = ServerId::parse(server).ok_or_else(|| malformed("a replication id"))?;
+    let server_id = server.parse().map_err(|_| malformed("a replication id"))?;
     let epoch = epoch.parse().map_err(|_| malformed("an epoch"))?;
     Ok(Some(LoadedGeneration { present: Generation { epoch, server: server_id }, open: granting == server }))
 }
@@ -361,9 +347,9 @@ mod tests {
     #[test]
     fn replication_id_is_forty_hexadecimal_digits() {
         let text = "0123456789abcdef0123456789abcdef01234567";
-        assert_eq!(ServerId::parse(text).unwrap().to_string(), text);
+        assert_eq!(text.parse::<ServerId>().unwrap().to_string(), text);
         for wrong in ["", "0123", &text[1..], &text.replace('a', "g"), &text.replace("ab", "é")] {
-            assert_eq!(ServerId::parse(wrong), None, "{wrong}");
+            assert!(wrong.parse::<ServerId>().is_err(), "{wrong}");
         }
     }
 }

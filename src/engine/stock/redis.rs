@@ -20,6 +20,7 @@ use crate::redis::{HotScript, malformed};
 use crate::stock::{DefineOutcome, Stock, Unavailable, time_text};
 use domain::claim::{Claim, Decision, Hold};
 use domain::sale::SaleState;
+use domain::wire::wire_enum;
 use domain::{Bucket, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 use store::{HeldUnits, Store};
 
@@ -58,24 +59,14 @@ const HOLDS_PER_PAGE: usize = 200;
 /// Pause between two pages, so that reading a million holds leaves most of the server's time to purchases.
 const PAGE_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What the reserve script does with claims.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    Claim,
-    /// Decides claims of accounts whose turn has come on the waitlist.
-    Offer,
-    /// Replays grants that the master may have forgotten, without checking stock or window.
-    Replay,
-}
-
-impl Mode {
-    /// The mode's name in the script.
-    fn name(self) -> &'static str {
-        match self {
-            Mode::Claim => "claim",
-            Mode::Offer => "offer",
-            Mode::Replay => "keep",
-        }
+wire_enum! {
+    /// What the reserve script does with claims, by its name in the script.
+    pub(super) enum Mode {
+        Claim = "claim",
+        /// Decides claims of accounts whose turn has come on the waitlist.
+        Offer = "offer",
+        /// Replays grants that the master may have forgotten, without checking stock or window.
+        Replay = "keep",
     }
 }
 
@@ -120,7 +111,7 @@ impl RedisStock {
     fn reserve_call(&self, mode: Mode, Batch { bucket, claims }: &Batch<Claim>) -> Cmd {
         let names = [keys::hash, keys::holders, keys::outbox, keys::start, keys::access];
         let mut call = self.scripts.reserve.call(&names.map(|name| name(*bucket)));
-        call.arg(mode.name()).arg(units_of(claims));
+        call.arg(mode.as_str()).arg(units_of(claims));
         call.arg(claims.iter().map(|claim| claim.quantity).max().unwrap_or_default());
         let mut hold = String::new();
         for claim in claims {
