@@ -200,27 +200,22 @@ static DEMOS: [Demo; 13] = [
     },
 ];
 
-/// The demo's shoppers. They have no password, so they cannot sign in.
-const USERNAMES: [&str; 14] = [
-    "xiaoman", "jiahe", "zhiyuan", "ruoxi", "yichen", "siqi", "muyang", "wanqing", "haoran", "yutong", "anran", "zeyu",
-    "mengfei", "boyan",
-];
-/// Their names, in the same order.
-const NAMES: [&str; 14] = [
-    "林小满",
-    "陈嘉禾",
-    "周知远",
-    "沈若溪",
-    "王一辰",
-    "何思齐",
-    "李沐阳",
-    "苏晚晴",
-    "徐浩然",
-    "张雨桐",
-    "叶安然",
-    "黄泽宇",
-    "唐梦菲",
-    "赵博言",
+/// The demo's shoppers with their names. They have no password, so they cannot sign in.
+const SHOPPERS: [(&str, &str); 14] = [
+    ("xiaoman", "林小满"),
+    ("jiahe", "陈嘉禾"),
+    ("zhiyuan", "周知远"),
+    ("ruoxi", "沈若溪"),
+    ("yichen", "王一辰"),
+    ("siqi", "何思齐"),
+    ("muyang", "李沐阳"),
+    ("wanqing", "苏晚晴"),
+    ("haoran", "徐浩然"),
+    ("yutong", "张雨桐"),
+    ("anran", "叶安然"),
+    ("zeyu", "黄泽宇"),
+    ("mengfei", "唐梦菲"),
+    ("boyan", "赵博言"),
 ];
 
 /// What visitors of a demo read about the shop.
@@ -309,11 +304,11 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
 /// Adds accounts that registered in the course of half a year. The administrator, who is there already, buys as well: so
 /// the own orders of the one who looks at the demo are not empty.
 async fn add_shoppers(store: &Store, now: Timestamp) -> anyhow::Result<Vec<(UserId, &'static str)>> {
-    let mut shoppers = Vec::with_capacity(NAMES.len() + 1);
+    let mut shoppers = Vec::with_capacity(SHOPPERS.len() + 1);
     if let Some(admin) = store.accounts().user_named("admin").await? {
         shoppers.push((admin.id, "店主"));
     }
-    for (n, (username, name)) in (1..=14).rev().zip(USERNAMES.into_iter().zip(NAMES)) {
+    for (n, (username, name)) in (1..=14).rev().zip(SHOPPERS) {
         let registered = now - SignedDuration::from_hours(n * 13 * 24);
         let user = User::new(UserId(Uuid::now_v7()), username, "none".into(), Role::User, registered);
         store.accounts().add_user(&user).await?;

@@ -22,9 +22,10 @@ use accounts::{AccountRefusal, is_acceptable_for_admin};
 use base::config::{Config, DEFAULT_DATA_DIR, MigratePolicy, ProcessRole, RedisAddress};
 use base::lifecycle::Shutdown;
 use base::locked;
+use base::private_files;
 use base::signing::{ShopSecret, key_for};
 use base::tls;
-use domain::SecurityClass;
+use domain::{SecurityClass, hex};
 use engine::pipeline::rabbit::Rabbit;
 use engine::redis::connection;
 use store::{CategoryRefusal, GoodsRefusal, SaleRefusal, SchemaState, Store, StoreError};
@@ -200,7 +201,7 @@ fn is_unavailable(error: &anyhow::Error) -> bool {
 
 /// Tells secrets apart, and says nothing else about them.
 fn fingerprint(secret: &SecretString) -> String {
-    key_for(secret, "fingerprint")[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&key_for(secret, "fingerprint")[..16])
 }
 
 /// Whether the process that was started last had a secret that is neither of these.
@@ -227,14 +228,12 @@ pub(super) fn shop_secret(config: &Config) -> anyhow::Result<ShopSecret> {
 /// The secret in the data directory; generated at the first start, readable by its owner only.
 fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> {
     use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
     let path = data_dir.join("secret");
     let describe = || format!("the secret in {}", path.display());
     if !path.exists() {
         let text = format!("{}{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple(), Uuid::new_v4().simple());
         let draft = data_dir.join(format!("secret.{}", Uuid::new_v4().simple()));
-        let mut options = std::fs::OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(&draft).with_context(describe)?;
+        let mut file = private_files::create(&draft).with_context(describe)?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(describe)?;
         // The hard link makes the complete file appear at once. If several processes start, the first one wins.
         match std::fs::hard_link(&draft, &path) {

@@ -251,6 +251,8 @@ pub struct RedisConfig {
     pub replicas: Vec<ServiceAddress>,
 }
 
+const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
+const DEFAULT_STAFF_STEP_UP: Duration = Duration::from_secs(15 * 60);
 /// What the law of many countries gives: seven days in China.
 const DEFAULT_RETURN_DAYS: u32 = 7;
 /// How long parcels take at most within most countries.
@@ -304,10 +306,10 @@ impl Config {
             secret,
             secret_previous,
             admin_password: sections::admin_password(source)?,
-            staff_idle: sections::staff_idle(source)?,
-            staff_step_up: sections::staff_step_up(source)?,
+            staff_idle: sections::a_minute_or_more(source, "staff-idle", DEFAULT_STAFF_IDLE)?,
+            staff_step_up: sections::a_minute_or_more(source, "staff-step-up", DEFAULT_STAFF_STEP_UP)?,
             second_person_above: sections::second_person_above(source)?,
-            free_registrations: sections::free_registrations(source)?,
+            free_registrations: source.parse("free-registrations", 10, |t| whole(t, 1, 1_000_000))?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             return_days: source.parse("return-days", DEFAULT_RETURN_DAYS, |t| whole(t, 0, MAX_RETURN_DAYS))?,
             delivered_days: source

@@ -142,8 +142,9 @@ impl RequestLimits {
         RequestLimits { per_account: UserLimit::new(user_rate), per_address: UserLimit::new(ADDRESS_RATE) }
     }
 
-    pub fn allow(&self, user: UserId, client: IpAddr) -> bool {
-        self.per_account.allows(user) && self.per_address.allows(Network::of(client).host)
+    /// `None` if there were too many.
+    pub fn allow(&self, user: UserId, client: IpAddr) -> Option<()> {
+        (self.per_account.allows(user) && self.per_address.allows(Network::of(client).host)).then_some(())
     }
 }
 

@@ -8,7 +8,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use crate::{SaveNotice, StaffCall, StaffVisit};
-use domain::address::{COUNTRIES, tidy};
+use domain::address::COUNTRIES;
+use domain::text::tidy;
 use domain::{Currency, Money, ShippingRate, ShippingTable};
 use pages::{Chrome, filters};
 use store::SavedShipping;

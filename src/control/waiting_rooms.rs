@@ -183,8 +183,7 @@ fn gathering_time(sale: &Sale) -> Option<(Timestamp, Timestamp)> {
     if matches!(sale.state, SaleState::Draft | SaleState::Ended) || sale.eligibility.deposit.is_some() {
         return None;
     }
-    let (plan, opens) = sale.mode.waiting_room_plan().zip(sale.window.opens_at)?;
-    Some((plan.joining_from(opens), plan.locks_at(opens)))
+    sale.waiting_room_times()
 }
 
 // Turns of shoppers who were called from waiting rooms: a turn does not run down while the stock backend cannot decide

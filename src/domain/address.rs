@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
-use super::text::reorders;
+use super::text::tidy;
 
 /// Countries and regions that the shop delivers to, as ISO 3166 codes. The most requested ones come first.
 pub const COUNTRIES: &[&str] = &[
@@ -188,12 +188,6 @@ pub(crate) fn is_cjk(c: char) -> bool {
 /// Joins the parts that are not empty.
 fn join(parts: &[&str], with: &str) -> String {
     parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(with)
-}
-
-/// The text as one line: no control characters, and no direction marks that would reorder the text next to it.
-pub fn tidy(text: &str) -> String {
-    let kept: String = text.chars().filter(|c| !reorders(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    kept.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// In mainland China a mobile number has eleven digits and begins with 1, and a landline with the 0 of its area. A number of

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::address::{masked_name, tidy};
+use super::address::masked_name;
+use super::text::tidy;
 
 /// Characters of a title.
 const MAX_TITLE_CHARS: usize = 100;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::address::tidy;
+use super::text::{required, tidy, tidy_lines};
 use crate::bucket::Owner;
 use crate::packet::ShareClaim;
 use crate::wire::wire_enum;
@@ -366,21 +366,12 @@ impl OrderHold {
 
 /// The text of an appeal, tidied line by line; or the code of what is wrong with it.
 pub fn check_appeal(text: &str) -> Result<String, &'static str> {
-    let lines: Vec<String> = text.lines().map(tidy).collect();
-    check(lines.join("\n").trim(), MAX_APPEAL_CHARS)
+    required(tidy_lines(text), MAX_APPEAL_CHARS)
 }
 
 /// The reason of a hold, its release, or the answer to an appeal, tidied; or the code of what is wrong with it.
 pub fn check_hold_reason(text: &str) -> Result<String, &'static str> {
-    check(&tidy(text), MAX_HOLD_REASON_CHARS)
-}
-
-fn check(text: &str, max_chars: usize) -> Result<String, &'static str> {
-    match text.chars().count() {
-        0 => Err("required"),
-        count if count > max_chars => Err("too_long"),
-        _ => Ok(text.to_owned()),
-    }
+    required(tidy(text), MAX_HOLD_REASON_CHARS)
 }
 
 #[cfg(test)]

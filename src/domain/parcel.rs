@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::address::tidy;
+use super::text::tidy;
 use super::wire::wire_enum;
 use super::{Locale, OrderId, OrderStatus};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::address::tidy;
+use super::text::{tidy, tidy_lines};
 use super::wire::wire_enum;
 use super::{GoodsId, Locale, QuestionId, SaleId, UserId};
 
@@ -105,8 +105,7 @@ pub fn check_question(text: &str) -> Result<String, &'static str> {
 
 /// An answer, tidied line by line; or the code of what is wrong with it.
 pub fn check_answer(text: &str) -> Result<String, &'static str> {
-    let lines: Vec<String> = text.lines().map(tidy).collect();
-    let text = lines.join("\n").trim().to_owned();
+    let text = tidy_lines(text);
     match text.chars().count() {
         0 => Err("required"),
         count if count > MAX_ANSWER_CHARS => Err("answer_too_long"),

@@ -1,7 +1,7 @@
 //! The return of a delivered order: its owner asks with a reason, staff accept or refuse, the goods come back, and their
 //! refund begins. An order has one return. [`decide`] is the whole rule of the steps before the goods are back.
 
-use super::address::tidy;
+use super::text::{required, tidy_lines};
 use super::wire::wire_enum;
 use super::{Money, OrderStatus, Parcel, ParcelLabel, ParcelState};
 use jiff::tz::TimeZone;
@@ -92,16 +92,7 @@ impl ReturnRequest {
 
 /// Reads the words with which staff accept or refuse a return. The error is the code of what is wrong with them.
 pub fn check_answer(words: &str) -> Result<String, &'static str> {
-    match tidy_lines(words) {
-        words if words.is_empty() => Err("required"),
-        words if words.chars().count() > MAX_RETURN_CHARS => Err("too_long"),
-        words => Ok(words),
-    }
-}
-
-/// Tidies line by line, because an address has several.
-fn tidy_lines(text: &str) -> String {
-    text.lines().map(tidy).collect::<Vec<_>>().join("\n").trim().to_owned()
+    required(tidy_lines(words), MAX_RETURN_CHARS)
 }
 
 /// What staff answered.

@@ -18,6 +18,26 @@ pub fn is_paragraphs(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t') || reorders(c))
 }
 
+/// The text as one line: no control characters, and no direction marks that would reorder the text next to it.
+pub fn tidy(text: &str) -> String {
+    let kept: String = text.chars().filter(|c| !reorders(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    kept.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text tidied line by line.
+pub(crate) fn tidy_lines(text: &str) -> String {
+    text.lines().map(tidy).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+/// A text that has to be given and has a greatest length; or the code of what is wrong with it.
+pub fn required(text: String, max_chars: usize) -> Result<String, &'static str> {
+    match text.chars().count() {
+        0 => Err("required"),
+        count if count > max_chars => Err("too_long"),
+        _ => Ok(text),
+    }
+}
+
 // The languages of the shop.
 
 wire_enum! {

@@ -60,7 +60,7 @@ impl Entries {
 
     /// Enters an account, once, and returns its entry and whether it is new. Safe to repeat, on any device.
     pub async fn enter(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(DrawEntry, bool), EntryRefusal> {
-        self.check_rate(user, client)?;
+        self.limits.allow(user, client).ok_or(EntryRefusal::RateLimited)?;
         self.eligibility.check(sale, user).await?;
         match self.store.draws().enter(sale, user, EntryId::new(rand::random())).await? {
             EnterOutcome::Entered(entry) => {
@@ -76,7 +76,7 @@ impl Entries {
 
     /// Takes an entry back while the sale is open.
     pub async fn withdraw(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(), EntryRefusal> {
-        self.check_rate(user, client)?;
+        self.limits.allow(user, client).ok_or(EntryRefusal::RateLimited)?;
         match self.store.draws().withdraw(sale, user).await? {
             WithdrawOutcome::Done => Ok(()),
             WithdrawOutcome::Closed(phase) => Err(EntryRefusal::Closed(phase)),
@@ -95,9 +95,5 @@ impl Entries {
         let mut receipt = String::new();
         self.receipts.append_signature(&payload, &mut receipt);
         receipt
-    }
-
-    fn check_rate(&self, user: UserId, client: IpAddr) -> Result<(), EntryRefusal> {
-        if self.limits.allow(user, client) { Ok(()) } else { Err(EntryRefusal::RateLimited) }
     }
 }

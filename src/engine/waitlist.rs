@@ -89,7 +89,7 @@ impl WaitlistRequests {
         quantity: i64,
         client: IpAddr,
     ) -> Result<(OwnPlace, bool), WaitlistRefusal> {
-        self.check_rate(user, client)?;
+        self.limits.allow(user, client).ok_or(WaitlistRefusal::RateLimited)?;
         let quantity = u32::try_from(quantity).ok().filter(|n| *n > 0).ok_or(WaitlistRefusal::BadQuantity)?;
         let known =
             self.store.waitlists().waiter(sale, user).await?.filter(|waiter| waiter.state == WaiterState::Waiting);
@@ -126,7 +126,7 @@ impl WaitlistRequests {
 
     /// Takes an account off the waitlist. Repeating it changes nothing.
     pub async fn leave(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(), WaitlistRefusal> {
-        self.check_rate(user, client)?;
+        self.limits.allow(user, client).ok_or(WaitlistRefusal::RateLimited)?;
         if self.store.waitlists().leave(sale, user).await? { Ok(()) } else { Err(WaitlistRefusal::NotWaiting) }
     }
 
@@ -156,9 +156,5 @@ impl WaitlistRequests {
             Phase::Open => Err(WaitlistRefusal::NotSoldOut),
             phase => Err(WaitlistRefusal::Closed(phase)),
         }
-    }
-
-    fn check_rate(&self, user: UserId, client: IpAddr) -> Result<(), WaitlistRefusal> {
-        if self.limits.allow(user, client) { Ok(()) } else { Err(WaitlistRefusal::RateLimited) }
     }
 }

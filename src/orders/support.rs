@@ -2,7 +2,7 @@
 //! `payments/staff_refunds.rs`.
 
 use super::Orders;
-use domain::address::tidy;
+use domain::text::tidy;
 use domain::{Address, Order, OrderId, Page};
 use store::{AuditReason, FoundOrder, OrderSearch, StoreError};
 

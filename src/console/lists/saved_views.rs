@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::log::AuditLogQuery;
 use crate::orders::search::OrderSearchQuery;
 use crate::{StaffVisit, StaffVisitTo};
-use domain::address::tidy;
+use domain::text::tidy;
 use domain::{ConsoleList, Locale, SavedView, UserId};
 use store::SaveViewOutcome;
 use web::Shop;

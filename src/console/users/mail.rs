@@ -8,9 +8,8 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::StaffVisit;
-use domain::MailState;
-use domain::ids::Page;
 use domain::mail::masked;
+use domain::{MailState, Page};
 use mail::{Letter, LinkView};
 use pages::{Chrome, filters};
 use store::Mail;

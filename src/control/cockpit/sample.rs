@@ -10,6 +10,7 @@ use super::sampler::OpeningCounts;
 use base::counters::CounterSnapshot;
 use domain::wire::wire_enum;
 use domain::{Alarm, AlarmEvent, Bucket, Phase, SaleState};
+use engine::pipeline::rabbit::Depths;
 use store::OrderCounts;
 
 /// What one engine answered, or since when it has not answered.
@@ -177,13 +178,6 @@ pub struct BucketFacts {
     pub booked: i64,
 }
 
-/// Messages in RabbitMQ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct QueueFacts {
-    pub ready: u32,
-    pub dead: u32,
-}
-
 /// A point of the plots: rates per second, averaged over the last few samples.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Point {
@@ -254,7 +248,7 @@ pub struct Sample {
     /// Empty if the sale is not split, and while the master does not answer.
     pub buckets: Vec<BucketFacts>,
     /// `None` where no RabbitMQ is configured.
-    pub queue: Option<Part<QueueFacts>>,
+    pub queue: Option<Part<Depths>>,
     pub drift: Option<DriftSince>,
     pub point: Point,
     pub alarms: Vec<Alarm>,

@@ -16,14 +16,14 @@ use uuid::Uuid;
 use crate::cockpit::Sources;
 use crate::cockpit::alarms::{Drift, StockTotals, alarms, drift, moods, verdict};
 use crate::cockpit::sample::{
-    BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample,
-    StockFacts,
+    BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, Requests, SaleFacts, Sample, StockFacts,
 };
 use base::clock::Clock;
-use base::locked;
 use base::counters::{CounterRegistry, CounterSnapshot, OPENING_SLOT_MS, OPENING_SLOTS, SaleCounters};
+use base::locked;
 use domain::{Bucket, SaleId, SaleState};
 use engine::catalogue::Catalogue;
+use engine::pipeline::rabbit::Depths;
 use engine::stock::load::{BucketState, StockCounters};
 use store::{Store, StoreError};
 
@@ -101,10 +101,7 @@ impl Sampler {
             });
             last.and_then(|last| last.stock.clone()).unwrap_or_default().after(facts, now)
         });
-        let queue = queue.map(|read| {
-            let facts = read.map(|depths| QueueFacts { ready: depths.ready, dead: depths.dead });
-            last.and_then(|last| last.queue.clone()).unwrap_or_default().after(facts, now)
-        });
+        let queue = queue.map(|read| last.and_then(|last| last.queue.clone()).unwrap_or_default().after(read, now));
         let requests = numbers.as_ref().map(Requests::of);
         let p99_ms = numbers.as_ref().and_then(|numbers| numbers.wait_ms(0.99));
         let opening = numbers.as_ref().and_then(OpeningCounts::of);
@@ -182,7 +179,7 @@ impl Sampler {
         numbers: Option<CounterSnapshot>,
         sale: Option<SaleFacts>,
         stock: Option<&Part<StockFacts>>,
-        queue: Option<&Part<QueueFacts>>,
+        queue: Option<&Part<Depths>>,
         now: Timestamp,
     ) -> Point {
         let reading = CounterReading {

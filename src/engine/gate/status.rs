@@ -82,47 +82,36 @@ fn refusal_without_token(sale: &Sale) -> Option<Refusal> {
 }
 
 impl SaleStatus {
-    /// `facts` is `None` while the stock backend has not loaded the sale.
+    /// `facts` is `None` while the stock backend has not loaded the sale. Then no units can be bought in any state. A draw
+    /// is never loaded, but stays open for entries.
     pub(super) fn of(sale: &Sale, facts: Option<Facts>, now: Timestamp) -> SaleStatus {
-        let Some(facts) = facts else { return SaleStatus::unloaded(sale, now) };
+        let (window, total, per_user_limit) = match facts {
+            Some(facts) => (facts.window, facts.total, facts.per_user_limit),
+            None => (sale.window, sale.total, sale.per_user_limit),
+        };
         // As many returned units are kept as accounts on the waitlist wait for.
-        let remaining = (facts.total - facts.booked - facts.waited_units).max(0);
-        SaleStatus {
-            phase: Phase::of(facts.state, facts.window, remaining, now),
-            window: facts.window,
-            remaining,
-            total: facts.total,
-            per_user_limit: facts.per_user_limit,
-            buckets: sale.rush.buckets,
-            mode: sale.mode.name(),
-            without_token: refusal_without_token(sale),
-            spread_ms: sale.rush.spread_ms,
-            spread: sale.spread(),
-            booked: Some(facts.booked),
-            access: Some(facts.access),
-        }
-    }
-
-    /// The status of a sale that is not loaded: no units can be bought in any state. A draw is never loaded, but stays
-    /// open for entries.
-    fn unloaded(sale: &Sale, now: Timestamp) -> SaleStatus {
-        let phase = match sale.phase(now) {
-            Phase::Open | Phase::SoldOut if !sale.mode.is_draw() => Phase::Paused,
-            other => other,
+        let taken = facts.map_or(sale.sold, |facts| facts.booked + facts.waited_units);
+        let remaining = (total - taken).max(0);
+        let phase = match facts {
+            Some(facts) => Phase::of(facts.state, window, remaining, now),
+            None => match sale.phase(now) {
+                Phase::Open | Phase::SoldOut if !sale.mode.is_draw() => Phase::Paused,
+                other => other,
+            },
         };
         SaleStatus {
             phase,
-            window: sale.window,
-            remaining: (sale.total - sale.sold).max(0),
-            total: sale.total,
-            per_user_limit: sale.per_user_limit,
+            window,
+            remaining,
+            total,
+            per_user_limit,
             buckets: sale.rush.buckets,
             mode: sale.mode.name(),
             without_token: refusal_without_token(sale),
             spread_ms: sale.rush.spread_ms,
             spread: sale.spread(),
-            booked: None,
-            access: None,
+            booked: facts.map(|facts| facts.booked),
+            access: facts.map(|facts| facts.access),
         }
     }
 

@@ -3,6 +3,7 @@
 //! again, and the accounts that get no share of the shop's money, which are read again with all open packets.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -15,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::packets::Packets;
 use crate::pipeline::outbox::ActiveBuckets;
-use base::periodic::run_every;
 use base::locked;
+use base::periodic::run_every;
 use domain::packet::{Giver, Packet, PacketState, ShareClaim};
 use domain::{Bucket, PacketId, Page, UserId};
 use store::{PacketClaim, Store, StoreError};
@@ -297,7 +298,7 @@ pub struct PacketView {
 impl Packets {
     /// A packet with names; `None` when it does not exist.
     pub async fn view(&self, id: PacketId) -> Result<Option<PacketView>, StoreError> {
-        let Some(packet) = self.store.packets().get(id).await? else { return Ok(None) };
+        let Some(packet) = self.parts.store.packets().get(id).await? else { return Ok(None) };
         Ok(self.with_names(vec![packet]).await?.pop())
     }
 
@@ -308,7 +309,7 @@ impl Packets {
         before: Option<i64>,
         limit: usize,
     ) -> Result<Page<PacketClaim, i64>, StoreError> {
-        let claims = self.store.packets().claims(id, before, limit as i64 + 1).await?;
+        let claims = self.parts.store.packets().claims(id, before, limit as i64 + 1).await?;
         Ok(Page::cut(claims, limit, |claim| claim.claim.share))
     }
 
@@ -321,7 +322,7 @@ impl Packets {
     ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
         // A packet of another giver is an unknown cursor too, so cursors cannot be used to find packets.
         let before = self.cursor(before, |packet| packet.giver == giver).await?;
-        let packets = self.store.packets().given(giver, before.as_ref(), limit as i64 + 1).await?;
+        let packets = self.parts.store.packets().given(giver, before.as_ref(), limit as i64 + 1).await?;
         self.page_of(packets, limit).await
     }
 
@@ -332,7 +333,7 @@ impl Packets {
         limit: usize,
     ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
         let before = self.cursor(before, |_| true).await?;
-        let packets = self.store.packets().list(before.as_ref(), limit as i64 + 1).await?;
+        let packets = self.parts.store.packets().list(before.as_ref(), limit as i64 + 1).await?;
         self.page_of(packets, limit).await
     }
 
@@ -345,12 +346,13 @@ impl Packets {
     ) -> Result<Page<(ShareClaim, PacketView), PacketId>, PacketPageError> {
         let mark = match before {
             Some(id) => {
-                let claim = self.store.packets().claim_of(id, user).await?.ok_or(PacketPageError::UnknownCursor)?;
+                let claim =
+                    self.parts.store.packets().claim_of(id, user).await?.ok_or(PacketPageError::UnknownCursor)?;
                 Some((claim.claimed_at, id))
             }
             None => None,
         };
-        let received = self.store.packets().received(user, mark, limit as i64 + 1).await?;
+        let received = self.parts.store.packets().received(user, mark, limit as i64 + 1).await?;
         let (claims, packets): (Vec<ShareClaim>, Vec<Packet>) = received.into_iter().unzip();
         let views = self.with_names(packets).await?;
         Ok(Page::cut(claims.into_iter().zip(views).collect(), limit, |(claim, _)| claim.packet_id))
@@ -363,7 +365,7 @@ impl Packets {
         is_listed: impl Fn(&Packet) -> bool,
     ) -> Result<Option<Packet>, PacketPageError> {
         let Some(id) = id else { return Ok(None) };
-        let packet = self.store.packets().get(id).await?.filter(is_listed);
+        let packet = self.parts.store.packets().get(id).await?.filter(is_listed);
         packet.map(Some).ok_or(PacketPageError::UnknownCursor)
     }
 
@@ -373,7 +375,7 @@ impl Packets {
 
     async fn with_names(&self, packets: Vec<Packet>) -> Result<Vec<PacketView>, StoreError> {
         let users = packets.iter().flat_map(|p| [p.giver.user(), p.best.map(|(user, _)| user)]).flatten();
-        let names = self.store.accounts().usernames(&users.collect::<Vec<_>>()).await?;
+        let names = self.parts.store.accounts().usernames(&users.collect::<Vec<_>>()).await?;
         let views = packets.into_iter().map(|packet| PacketView {
             giver: packet.giver.user().and_then(|user| names.get(&user).cloned()),
             luckiest: packet.best.and_then(|(user, _)| names.get(&user).cloned()),

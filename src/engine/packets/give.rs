@@ -183,20 +183,20 @@ impl Packets {
         if giver.user().is_some_and(|user| !self.limit.allows(user)) {
             return Err(GiveRefusal::RateLimited);
         }
-        let now = self.store.now().await?;
+        let now = self.parts.store.now().await?;
         let (mut packet, shares) = self.draft(giver, request, now).await?;
         let asked = serde_json::to_string(request).map_err(encode)?;
         let spender = match purse {
             Purse::Wallet(_) => None,
             Purse::Shop { user, actor, limit } => {
                 let request_id = RefundId(Uuid::now_v7());
-                Some(ShopSpender { user, actor, limit, alone: self.alone, request_id, request: &asked })
+                Some(ShopSpender { user, actor, limit, alone: self.parts.alone, request_id, request: &asked })
             }
         };
         let max_open = if giver == Giver::Shop { MAX_OPEN_OF_SHOP } else { MAX_OPEN_PER_USER };
         loop {
             packet.id = PacketId(rand::rng().random_range(PACKET_IDS));
-            match self.store.packets().give(&packet, &shares, request.key.as_deref(), spender, max_open).await? {
+            match self.parts.store.packets().give(&packet, &shares, request.key.as_deref(), spender, max_open).await? {
                 GiveOutcome::Created(packet) => {
                     self.is_given(&packet).await;
                     return Ok(packet);
@@ -216,11 +216,11 @@ impl Packets {
     pub async fn approve(&self, of: &Approval, by: UserId, actor: &str) -> Result<ApprovalOutcome, GiveRefusal> {
         let Some(asked) = &of.packet else { return Ok(ApprovalOutcome::Closed) };
         let mut request: GiveRequest = serde_json::from_str(&asked.request).map_err(encode)?;
-        let now = self.store.now().await?;
+        let now = self.parts.store.now().await?;
         request.opens_at = request.opens_at.filter(|at| *at > now);
         let (packet, shares) = self.draft(Giver::Shop, &request, now).await?;
         let packet = Packet { id: asked.id, ..packet };
-        let outcome = self.store.packets().approve_packet(of, &packet, &shares, by, actor).await?;
+        let outcome = self.parts.store.packets().approve_packet(of, &packet, &shares, by, actor).await?;
         if matches!(outcome, ApprovalOutcome::Approved(_)) {
             self.is_given(&packet).await;
         }
@@ -250,7 +250,7 @@ impl Packets {
             greeting,
             own: request.own && giver != Giver::Shop,
             opens_at,
-            expires_at: opens_at.max(now) + self.lifetime,
+            expires_at: opens_at.max(now) + self.parts.lifetime,
             buckets: if plan.count() >= MIN_SHARES_TO_SPLIT { SPLIT_BUCKETS } else { 1 },
             state: PacketState::Open,
             claimed: 0,
@@ -265,14 +265,14 @@ impl Packets {
 
     /// What follows once the database has a new packet.
     async fn is_given(&self, packet: &Packet) {
-        self.metrics.packets_given.inc();
+        self.parts.metrics.packets_given.inc();
         self.load_inline(packet).await;
     }
 
     /// Loads a small packet, so that it can be claimed once the giver shares its address. Data control loads it if this
     /// fails.
     async fn load_inline(&self, packet: &Packet) {
-        if let Some(packet_sync) = self.packet_sync.as_ref().filter(|_| packet.count <= MAX_SHARES_LOADED_INLINE)
+        if let Some(packet_sync) = self.parts.packet_sync.as_ref().filter(|_| packet.count <= MAX_SHARES_LOADED_INLINE)
             && let Err(error) = packet_sync.load(packet, false).await
         {
             warn!(packet = %packet.id, error = format!("{error:#}"), "cannot load a new packet into Redis; data control will");
@@ -281,7 +281,7 @@ impl Packets {
 
     /// A sample of the amounts that a packet like this is split into. Giving the packet draws other amounts.
     pub fn preview(&self, giver: Giver, request: &GiveRequest) -> Result<Vec<i64>, GiveRefusal> {
-        let ValidRequest { plan, .. } = request.validate(giver, self.clock.now())?;
+        let ValidRequest { plan, .. } = request.validate(giver, self.parts.clock.now())?;
         Ok(plan.split(request.split, &mut rand::make_rng::<StdRng>()))
     }
 }

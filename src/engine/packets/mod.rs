@@ -142,24 +142,8 @@ pub enum LookupRefusal {
     Store(#[from] StoreError),
 }
 
-/// All operations of users and staff on packets.
+/// What [`Packets`] works with.
 #[derive(Clone)]
-pub struct Packets {
-    store: Store,
-    backend: Arc<dyn ShareBackend>,
-    batcher: Batcher<ShareClaims>,
-    directory: Arc<PacketDirectory>,
-    packet_sync: Option<Arc<sync::PacketSync>>,
-    limit: Arc<UserLimit>,
-    misses: Arc<UserLimit>,
-    settled_lookups: Arc<Semaphore>,
-    clock: Clock,
-    metrics: Arc<Metrics>,
-    lifetime: Duration,
-    alone: Option<i64>,
-}
-
-/// The arguments of [`Packets::new`].
 pub struct PacketDependencies {
     pub store: Store,
     pub backend: Arc<dyn ShareBackend>,
@@ -176,6 +160,16 @@ pub struct PacketDependencies {
     pub alone: Option<i64>,
 }
 
+/// All operations of users and staff on packets.
+#[derive(Clone)]
+pub struct Packets {
+    parts: PacketDependencies,
+    batcher: Batcher<ShareClaims>,
+    limit: Arc<UserLimit>,
+    misses: Arc<UserLimit>,
+    settled_lookups: Arc<Semaphore>,
+}
+
 impl Packets {
     pub fn new(parts: PacketDependencies) -> Packets {
         Packets {
@@ -183,25 +177,18 @@ impl Packets {
             settled_lookups: Arc::new(Semaphore::new(MAX_SETTLED_LOOKUPS)),
             limit: Arc::new(UserLimit::new(parts.user_rate)),
             misses: Arc::new(UserLimit::every(MISS_INTERVAL, MAX_MISSES_AT_ONCE)),
-            store: parts.store,
-            backend: parts.backend,
-            directory: parts.directory,
-            packet_sync: parts.packet_sync,
-            clock: parts.clock,
-            metrics: parts.metrics,
-            lifetime: parts.lifetime,
-            alone: parts.alone,
+            parts,
         }
     }
 
     /// Claims a share. Safe to repeat: a user with a share gets the same one again.
     pub async fn claim(&self, user: UserId, id: PacketId) -> Result<ClaimedShare, ClaimRefusal> {
-        self.metrics.claims_asked.inc();
+        self.parts.metrics.claims_asked.inc();
         let claimed = self.try_claim(user, id).await;
         match &claimed {
-            Ok(ClaimedShare::New(_)) => self.metrics.claims_won.inc(),
-            Ok(ClaimedShare::Repeated(_)) => self.metrics.claims_repeated.inc(),
-            Err(_) => self.metrics.claims_refused.inc(),
+            Ok(ClaimedShare::New(_)) => self.parts.metrics.claims_won.inc(),
+            Ok(ClaimedShare::Repeated(_)) => self.parts.metrics.claims_repeated.inc(),
+            Err(_) => self.parts.metrics.claims_refused.inc(),
         };
         claimed
     }
@@ -210,14 +197,14 @@ impl Packets {
         if !self.limit.allows(user) || self.misses.is_exhausted(user) {
             return Err(ClaimRefusal::RateLimited);
         }
-        let Some(packet) = or_overloaded(self.directory.find(id).await)? else {
+        let Some(packet) = or_overloaded(self.parts.directory.find(id).await)? else {
             self.misses.allows(user);
             return Err(ClaimRefusal::NoSuchPacket);
         };
         if packet.excludes(user) {
             return Err(ClaimRefusal::Own);
         }
-        if self.clock.now() < packet.opens_at {
+        if self.parts.clock.now() < packet.opens_at {
             return Err(ClaimRefusal::NotOpen);
         }
         match self.claim_from_buckets(user, &packet).await {
@@ -234,7 +221,7 @@ impl Packets {
 
     async fn claim_from_buckets(&self, user: UserId, packet: &ListedPacket) -> ShareDecision {
         let mut decision = ShareDecision::NotLoaded;
-        for bucket in self.backend.buckets_for(packet.id, packet.buckets, user) {
+        for bucket in self.parts.backend.buckets_for(packet.id, packet.buckets, user) {
             decision = match self.batcher.claim(bucket, user, None).await {
                 Ok(ShareDecision::Empty) => ShareDecision::Empty,
                 Ok(decided) => return decided,
@@ -247,10 +234,10 @@ impl Packets {
     /// Answers a claim on a settled packet from the database, for [`MAX_SETTLED_LOOKUPS`] claims at a time.
     async fn settled_claim(&self, user: UserId, id: PacketId) -> Result<ClaimedShare, ClaimRefusal> {
         let Ok(_permit) = self.settled_lookups.try_acquire() else { return Err(ClaimRefusal::Overloaded) };
-        if let Some(claim) = or_overloaded(self.store.packets().claim_of(id, user).await)? {
+        if let Some(claim) = or_overloaded(self.parts.store.packets().claim_of(id, user).await)? {
             return Ok(ClaimedShare::Repeated(claim.share()));
         }
-        let packet = or_overloaded(self.store.packets().get(id).await)?.ok_or(ClaimRefusal::NoSuchPacket)?;
+        let packet = or_overloaded(self.parts.store.packets().get(id).await)?.ok_or(ClaimRefusal::NoSuchPacket)?;
         Err(if packet.claimed >= packet.count { ClaimRefusal::Empty } else { ClaimRefusal::Expired })
     }
 
@@ -268,14 +255,14 @@ impl Packets {
 
     /// The user's share, also before the claim reaches the database. `None` as well if the backend does not answer.
     pub async fn share_of(&self, user: UserId, packet: &Packet) -> Result<Option<Share>, StoreError> {
-        if let Some(claim) = self.store.packets().claim_of(packet.id, user).await? {
+        if let Some(claim) = self.parts.store.packets().claim_of(packet.id, user).await? {
             return Ok(Some(claim.share()));
         }
         if packet.state == PacketState::Settled {
             return Ok(None);
         }
-        for bucket in self.backend.buckets_for(packet.id, packet.buckets, user) {
-            if let Ok(Some(share)) = self.backend.share_of(bucket, user).await {
+        for bucket in self.parts.backend.buckets_for(packet.id, packet.buckets, user) {
+            if let Ok(Some(share)) = self.parts.backend.share_of(bucket, user).await {
                 return Ok(Some(share));
             }
         }
@@ -284,8 +271,8 @@ impl Packets {
 
     /// Expires a packet now, for the staff. Data control then settles it and returns the unclaimed rest.
     pub async fn stop(&self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
-        let stopped = self.store.packets().stop(id, actor).await?;
-        if let (StopOutcome::Done(packet), Some(packet_sync)) = (&stopped, &self.packet_sync)
+        let stopped = self.parts.store.packets().stop(id, actor).await?;
+        if let (StopOutcome::Done(packet), Some(packet_sync)) = (&stopped, &self.parts.packet_sync)
             && let Err(error) = packet_sync.apply_expiry(packet).await
         {
             warn!(packet = %id, error = format!("{error:#}"), "cannot pass a stopped packet on to Redis; data control will");

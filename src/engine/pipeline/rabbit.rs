@@ -23,6 +23,7 @@ use lapin::{AsyncTcpStream, BasicProperties, Channel, Confirmation, Connection, 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use secrecy::ExposeSecret;
+use serde::Serialize;
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
@@ -223,11 +224,12 @@ impl Publisher {
 }
 
 /// The lengths of the queues, in messages. A message carries up to 256 orders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Depths {
     pub ready: u32,
     pub dead: u32,
     /// Consumers of the order queue.
+    #[serde(skip)]
     pub consumers: u32,
 }
 

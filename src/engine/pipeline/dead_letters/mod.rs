@@ -26,7 +26,7 @@ use crate::redis::{keys, parse_time};
 use base::clock::Clock;
 use base::config::ServiceAddress;
 use domain::wire::wire_enum;
-use domain::{AuditAction, Bucket, OutboxItem, PacketId, SaleId};
+use domain::{AuditAction, Bucket, OutboxItem, PacketId, SaleId, hex};
 use store::{Store, StoreError};
 
 /// Letters per list and place.
@@ -227,7 +227,7 @@ fn id_of(parts: &[&[u8]]) -> String {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&hash.finalize()[..8])
 }
 
 /// The items of a letter, as operators search for them.
