@@ -12,6 +12,7 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::signing::{ShopSecret, key_for};
 
@@ -27,19 +28,6 @@ struct Header {
     alg: String,
     typ: String,
     kid: String,
-}
-
-/// A public key as `jwks.json` has it (RFC 7517).
-#[derive(Debug, Serialize)]
-pub struct PublicKey {
-    kty: &'static str,
-    crv: &'static str,
-    r#use: &'static str,
-    alg: &'static str,
-    /// The name of the key in the header of what it signed.
-    kid: String,
-    /// 32 bytes in URL-safe base64.
-    x: String,
 }
 
 struct Key {
@@ -82,17 +70,14 @@ impl JsonSigner {
         keys
     }
 
-    /// The public keys, for whoever verifies.
-    pub fn public_keys(&self, now: Timestamp) -> Vec<PublicKey> {
-        let public = |key: Key| PublicKey {
-            kty: "OKP",
-            crv: "Ed25519",
-            r#use: "sig",
-            alg: "EdDSA",
-            kid: key.id,
-            x: URL_SAFE_NO_PAD.encode(key.pair.public_key()),
+    /// The public keys, for whoever verifies, as `jwks.json` has them (RFC 7517). `kid` names a key in the header of what it
+    /// signed.
+    pub fn public_keys(&self, now: Timestamp) -> Value {
+        let public = |Key { id, pair }| {
+            let x = URL_SAFE_NO_PAD.encode(pair.public_key());
+            json!({"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": id, "x": x})
         };
-        self.keys(now).into_iter().map(public).collect()
+        json!({"keys": self.keys(now).into_iter().map(public).collect::<Vec<_>>()})
     }
 
     /// The claims as a compact signature.
@@ -126,7 +111,6 @@ impl JsonSigner {
 #[cfg(test)]
 mod tests {
     use ring::hmac;
-    use serde_json::{Value, json};
 
     use super::*;
 
@@ -139,7 +123,8 @@ mod tests {
     }
 
     fn ids(signer: &JsonSigner, second: i64) -> Vec<String> {
-        signer.public_keys(at(second)).into_iter().map(|key| key.kid).collect()
+        let keys = signer.public_keys(at(second));
+        keys["keys"].as_array().unwrap().iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect()
     }
 
     #[test]
@@ -204,6 +189,6 @@ mod tests {
         let second = JsonSigner::new(&ShopSecret { current: new, previous: Some(old) }, "test");
         assert!(second.verify::<Value>(&first.sign(&json!({}), now), now).is_some());
         assert!(first.verify::<Value>(&second.sign(&json!({}), now), now).is_some());
-        assert_eq!(first.public_keys(now).len(), 2);
+        assert_eq!(ids(&first, now.as_second()).len(), 2);
     }
 }

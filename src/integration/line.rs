@@ -15,7 +15,6 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::shoppers::spend_entry;
-use base::jws::PublicKey;
 use domain::wire::wire_enum;
 use domain::{Locale, Phase, Sale, SaleFront, SaleId, SaleMode, TurnState, UserId};
 use engine::waiting_rooms::JoinRefusal;
@@ -263,13 +262,8 @@ impl Pass {
 }
 
 /// The keys with which passes are verified, as RFC 7517 has them.
-#[derive(Serialize)]
-struct KeySet {
-    keys: Vec<PublicKey>,
-}
-
 pub async fn keys(State(shop): State<Arc<Shop>>) -> Response {
-    let keys = KeySet { keys: shop.passes.public_keys(shop.clock.now()) };
+    let keys = shop.passes.public_keys(shop.clock.now());
     // A key is published a day before it signs.
     ([(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"))], axum::Json(keys)).into_response()
 }

@@ -389,12 +389,7 @@ struct BotState {
 }
 
 /// Tries from `from` until `until`, or until there is an order.
-pub(crate) async fn run_bot(
-    context: Arc<LoadContext>,
-    account: TestAccount,
-    from: Instant,
-    until: Instant,
-) -> AccountRecord {
+pub async fn run_bot(context: Arc<LoadContext>, account: TestAccount, from: Instant, until: Instant) -> AccountRecord {
     let record = AccountRecord::new(account.user);
     let state = Arc::new(Mutex::new(BotState { token: None, order: None, record, sold_out: false }));
     let mut tries = JoinSet::new();

@@ -15,8 +15,7 @@ use crate::packets::{ShareBackend, ShareDecision};
 use crate::redis::connection::RedisConnection;
 use crate::redis::grant_log::GrantLog;
 use crate::redis::keys::{self, ShortId};
-use crate::redis::replay::{self, Generation};
-use crate::redis::replay::{ReplayGrants, Replayed};
+use crate::redis::replay::{Generation, ReplayGrants, Replayed};
 use crate::redis::{HotScript, malformed, parse};
 use base::clock::Clock;
 use domain::packet::{Packet, Share, ShareClaim};
@@ -116,7 +115,7 @@ impl RedisShares {
     }
 
     /// Creates a bucket from its staging keys. Returns `false` if another process has created it already. A bucket that
-    /// is loaded `closed` grants nothing until [`RedisShares::reopen`] is called.
+    /// is loaded `closed` grants nothing until [`crate::redis::replay::open`] is called.
     pub async fn load(&self, bucket: Bucket, packet: &Packet, epoch: i64, closed: bool) -> Result<bool, Unavailable> {
         let mut call = self.scripts.load.key(keys::hash(bucket));
         call.key(keys::unclaimed(bucket)).key(keys::users(bucket));
@@ -127,11 +126,6 @@ impl RedisShares {
             .arg(i64::from(!closed));
         let loaded: i64 = call.invoke_async(&mut self.master.clone()).await?;
         Ok(loaded == 1)
-    }
-
-    /// Lets the server grant shares.
-    pub async fn reopen(&self, bucket: Bucket, generation: Generation) -> Result<(), Unavailable> {
-        replay::open(&self.master, bucket, generation).await
     }
 
     pub(crate) async fn set_expiry(&self, bucket: Bucket, epoch: i64, packet: &Packet) -> Result<(), Unavailable> {

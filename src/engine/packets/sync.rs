@@ -121,7 +121,7 @@ impl PacketSync {
                 Action::Open => {
                     self.replay_claims(packet).await?;
                     for (bucket, loaded) in buckets(packet).zip(&loaded) {
-                        self.shares.reopen(bucket, loaded.generation).await?;
+                        replay::open(&self.shares.connection(), bucket, loaded.generation).await?;
                     }
                 }
                 Action::Wait => {}
