@@ -4,10 +4,8 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,16 +15,13 @@ use orders::support::StaffActionReason;
 use pages::{Chrome, filters};
 use payments::staff_refunds::DecisionAnswer;
 use store::Approval;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{DecideApprovals, ManageSales, Permission, Staff, SupportShoppers, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Json, PathIds, Query};
-use web::problem::{Code, Problem};
+use web::extract::{
+    DecideApprovals, Form, Json, ManageSales, PathIds, Permission, Query, Staff, State, SupportShoppers, ViewConsole,
+    Visitor,
+};
 use web::shared::approvals::{self, ApprovalJson, OneApproval};
-use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
 use web::shared::paths::console_link;
+use web::{Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, Problem, Shop, personal, private, see_other};
 
 type Decider = Staff<DecideApprovals>;
 
@@ -85,7 +80,7 @@ pub async fn list(
     let before = query.before.read::<RefundId>("before")?.map(|id| id.to_string());
     let page = shop.staff_refunds.approvals(query.decided, before.as_deref(), LARGE_PAGE_SIZE).await?;
     let approvals = page.items.into_iter().map(ApprovalJson::from).collect();
-    Ok((Cache::Private, Answer(ApprovalList { approvals, next: page.next })).into_response())
+    Ok(private(ApprovalList { approvals, next: page.next }))
 }
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, RefundId>) -> Result<Response, Problem> {

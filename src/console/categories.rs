@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -14,17 +13,13 @@ use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
 use domain::{Bilingual, BoundedBilingual, Category, CategoryId, Locale};
 use pages::{Chrome, filters};
 use store::{CategoryDraft, CategoryRefusal, RequestId};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Json, PathIds, Query, entity_tag, expected_versions};
-use web::idempotency::Repeatable;
-use web::problem::{Code, FieldProblem, Problem};
-use web::shared::FieldError;
-use web::shared::negotiation::{created, personal, see_other};
+use web::extract::{
+    Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions,
+};
 use web::shared::validation::check_category_name;
-use web::views::error_text;
+use web::{
+    Code, FieldError, FieldProblem, Problem, Repeatable, Shop, created, error_text, no_content, personal, see_other,
+};
 use words::fill;
 
 #[derive(Deserialize, JsonSchema)]
@@ -114,7 +109,7 @@ pub async fn delete(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     shop.sales_admin.delete_category(id, expected_versions(&headers).as_deref(), false, admin.actor()).await?;
-    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+    Ok(no_content())
 }
 
 fn draft(name: Bilingual, request: Option<RequestId>, versions: Option<Vec<i64>>) -> Result<CategoryDraft, Problem> {
@@ -132,13 +127,13 @@ fn draft(name: Bilingual, request: Option<RequestId>, versions: Option<Vec<i64>>
 async fn answer(shop: &Shop, category: Category) -> Result<Response, Problem> {
     let version = [(ETAG, entity_tag(category.version()))];
     let category = CategoryJson::new(category, &shop.store.categories().goods_per_category().await?);
-    Ok((version, axum::Json(OneCategory { category })).into_response())
+    Ok((version, Json(OneCategory { category })).into_response())
 }
 
 async fn answer_all(shop: &Shop, categories: Vec<Category>) -> Result<Response, Problem> {
     let goods = shop.store.categories().goods_per_category().await?;
     let categories = categories.into_iter().map(|category| CategoryJson::new(category, &goods)).collect();
-    Ok(axum::Json(AllCategories { categories }).into_response())
+    Ok(Json(AllCategories { categories }).into_response())
 }
 
 /// The action that the page reports as done.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -13,13 +12,8 @@ use crate::{StaffCall, StaffVisit};
 use domain::{OrderId, OrderNumber};
 use engine::pipeline::dead_letters::{DeadLetter, DeadLetterList, DeadLetterSource, Settlement};
 use pages::{Chrome, filters};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Json, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{Form, Json, ManageSales, Query, State, ViewConsole, Visitor};
+use web::{Code, Problem, Shop, personal, private, see_other};
 use words::fill;
 
 #[derive(Serialize, JsonSchema)]
@@ -50,7 +44,7 @@ pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, 
         Some(Err(_)) => SourceStatus::Away,
         None => SourceStatus::NotConfigured,
     });
-    Ok((Cache::Private, axum::Json(DeadLettersResponse { letters, queue, outboxes })).into_response())
+    Ok(private(DeadLettersResponse { letters, queue, outboxes }))
 }
 
 /// One letter, or all that are listed now.
@@ -97,7 +91,7 @@ async fn settle(
     if settled == 0 && id.is_some() {
         return Err(Code::NotFound.into());
     }
-    Ok(axum::Json(SettledCount { settled }).into_response())
+    Ok(Json(SettledCount { settled }).into_response())
 }
 
 const PATH: &str = "/admin/system";

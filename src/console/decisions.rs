@@ -1,7 +1,6 @@
 //! Shadow mode of a sale: where another shop decided otherwise than this one would have.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
@@ -10,10 +9,8 @@ use crate::{StaffVisitTo, Tab};
 use domain::front::{DecisionCounts, Difference, Verdict};
 use domain::{Sale, SaleId, SaleMode};
 use pages::{Chrome, filters};
-use web::extract::PathIds;
-use web::extract::session::ViewConsole;
-use web::problem::{Code, Problem};
-use web::shared::negotiation::personal;
+use web::extract::{PathIds, State, ViewConsole};
+use web::{Code, Problem, personal};
 
 /// Differences of each list. Programs read all of them.
 const MAX_SHOWN: usize = 100;

@@ -1,7 +1,6 @@
 //! How the line of a sale stands in front of another shop, for staff and for programs.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
@@ -13,15 +12,10 @@ use crate::{SaveNotice, StaffCallTo, StaffVisitTo, Tab};
 use domain::{Locale, Sale, SaleFront, SaleId, SaleMode};
 use pages::{Chrome, filters};
 use store::SavedFront;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Json, PathIds, Query, entity_tag, expected_versions};
-use web::problem::{Code, FieldProblem, Problem};
-use web::shared::FieldError;
-use web::shared::negotiation::{personal, see_other};
-use web::views::error_text;
+use web::extract::{
+    Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions,
+};
+use web::{Cache, Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other};
 
 /// `null` for a sale that sells in this shop.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -65,7 +59,7 @@ async fn save(
 
 fn answer(saved: SavedFront) -> Response {
     let version = [(ETAG, entity_tag(saved.version()))];
-    (version, Cache::Private, axum::Json(FrontBody { front: saved.front })).into_response()
+    (version, Cache::Private, Json(FrontBody { front: saved.front })).into_response()
 }
 
 async fn known(shop: &Shop, id: SaleId) -> Result<Sale, Problem> {

@@ -5,7 +5,6 @@ use std::ops::RangeInclusive;
 
 use askama::Template;
 use axum::Extension;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
@@ -17,15 +16,10 @@ use crate::{StaffCallTo, StaffVisitTo};
 use domain::{InvitationCode, Locale, Sale, SaleId, SaleState};
 use pages::{Chrome, filters};
 use store::{InvitationBatch, Revocable};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Json, PathIds, Query};
-use web::idempotency::{NotKept, Repeatable};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{created, personal, see_other};
-use web::shared::{NoticeQuery, goods_name_and_cover};
+use web::extract::{Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
+use web::{
+    Code, NotKept, NoticeQuery, Problem, Repeatable, Shop, created, goods_name_and_cover, personal, private, see_other,
+};
 use words::field_error;
 
 #[derive(Serialize, JsonSchema)]
@@ -36,7 +30,7 @@ struct BatchesResponse {
 pub async fn list((State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
     shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?;
     let batches = shop.store.eligibility().invitation_batches(sale).await?;
-    Ok((Cache::Private, axum::Json(BatchesResponse { batches })).into_response())
+    Ok(private(BatchesResponse { batches }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -91,7 +85,7 @@ pub async fn revoke(
     };
     shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?;
     let revoked = shop.store.eligibility().revoke_invitations(sale, &which, staff.actor()).await?;
-    Ok((Cache::Private, axum::Json(RevokedResponse { revoked })).into_response())
+    Ok(private(RevokedResponse { revoked }))
 }
 
 // Making invitation codes, for the API and the console. A replay makes the same codes again from its idempotency key,

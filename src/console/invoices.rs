@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
@@ -22,17 +20,11 @@ use domain::invoice::Invoice;
 use domain::{AuditAction, Money, OrderId, OrderNumber, OrderStatus, Page, SaleId, SecurityClass};
 use pages::{Chrome, filters};
 use store::{FoundInvoice, Store, StoreError};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::client::ClientAddress;
-use web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{LongForm, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::receipts;
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{
+    ClientAddress, Json, LongForm, PathIds, Query, ReadAddresses, State, SupportShoppers, ViewConsole, Visitor,
+};
 use web::shared::orders::InvoiceJson;
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::{Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, personal, private, receipts, see_other};
 use words::fill;
 
 const PATH: &str = "/admin/orders/invoices";
@@ -139,7 +131,7 @@ pub async fn list(
         invoice: invoice.into(),
     };
     let invoices = items.into_iter().map(listed).collect();
-    Ok((Cache::Private, Answer(InvoiceList { invoices, next })).into_response())
+    Ok(private(InvoiceList { invoices, next }))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -152,7 +144,7 @@ pub async fn issue(
 ) -> Result<Response, Problem> {
     shop.store.orders().issue_invoices(&[id], staff.actor()).await?;
     let invoice = shop.store.orders().invoice_of(id).await?.ok_or(Code::NotFound)?.masked().into();
-    Ok(Answer(IssuedInvoice { invoice }).into_response())
+    Ok(Json(IssuedInvoice { invoice }).into_response())
 }
 
 pub async fn export(

@@ -90,19 +90,15 @@ mod view_tests;
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use pages::Chrome;
-use pages::filters::grouped;
 use serde::Deserialize;
 
-use web::Shop;
-use web::extract::PathIds;
-use web::extract::session::{Permission, Staff};
-use web::extract::visitor::Visitor;
-use web::shared::negotiation::see_other;
+use pages::Chrome;
+use pages::filters::grouped;
+use web::extract::{PathIds, Permission, Staff, State, Visitor};
 use web::shared::paths::console_link;
+use web::{Shop, see_other};
 
 /// What most pages of the console extract: `P` is the permission that they need.
 pub(crate) type StaffVisit<P> = (State<Arc<Shop>>, Staff<P>, Visitor);

@@ -1,8 +1,7 @@
 //! Red packets: the list, funding a packet from the shop, one packet, stopping it. For programs, and the console's pages.
 
 use askama::Template;
-use axum::Json as Answer;
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -17,20 +16,14 @@ use domain::{ConsoleList, Locale, Money, PacketId};
 use engine::packets::PacketView;
 use pages::{Chrome, filters};
 use store::StopOutcome;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{ManageSales, Staff, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Json, PathIds, Query};
-use web::idempotency::Repeatable;
+use web::extract::{Form, Json, ManageSales, PathIds, Query, Staff, State, ViewConsole, Visitor};
 use web::packets::form::{PacketFields, PacketForm, PacketFormOutcome, qr_code};
 use web::packets::{GivenPacketResponse, NewPacket, PacketJson, PacketList, PacketSource, give_packet};
-use web::problem::{Code, Problem};
 use web::shared::approvals::OneApproval;
-use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use web::shared::paths::packet_share_url;
-use web::shared::{FieldError, NoticeQuery};
+use web::{
+    Code, Cursor, FieldError, LARGE_PAGE_SIZE, NoticeQuery, Problem, Repeatable, Shop, personal, private, see_other,
+};
 use words::{field_error, problem};
 
 #[derive(Deserialize, JsonSchema)]
@@ -51,7 +44,7 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     let page = shop.packets.all(query.before.read("before")?, LARGE_PAGE_SIZE).await?;
     let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
-    Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response())
+    Ok(private(PacketList { packets, next: page.next }))
 }
 
 /// Gives a packet from the shop, of up to a million shares.
@@ -74,7 +67,7 @@ pub async fn stop((State(shop), staff, PathIds(id)): StaffCallTo<ManageSales, Pa
         StopOutcome::NoSuchPacket => return Err(Code::NoSuchPacket.into()),
     }
     let view = shop.packets.view(id).await?.ok_or(Code::NoSuchPacket)?;
-    Ok(Answer(OnePacket { packet: PacketJson::of(view, &shop) }).into_response())
+    Ok(Json(OnePacket { packet: PacketJson::of(view, &shop) }).into_response())
 }
 
 fn packet_path(locale: Locale, id: PacketId) -> String {

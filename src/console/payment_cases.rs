@@ -3,32 +3,23 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{Chrome, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
+use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
 use domain::{CaseKind, DisputeState, Money, OrderId, OrderNumber, PaymentId, PaymentStatus, RefundId};
 use orders::support::{StaffActionOutcome, StaffActionReason};
-use pages::filters;
+use pages::{Chrome, filters};
 use payments::staff_refunds::RefundAnswer;
 use store::{CaseAction, Dispute, IfDisputed, Payment, PaymentCase, RefundRefusal, Settlement, StaffRefund};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{SupportShoppers, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Json, PathIds, Query};
-use web::idempotency::Repeatable;
-use web::problem::{Code, Problem};
+use web::extract::{Form, Json, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
 use web::shared::approvals;
-use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
 use web::shared::paths::console_link;
+use web::{Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, Problem, Repeatable, Shop, personal, private, see_other};
 use words::CasesText;
 
 /// A case as the API shows it.
@@ -136,7 +127,7 @@ pub async fn list(
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
     let page = shop.payments.cases(query.settled, before.as_deref(), LARGE_PAGE_SIZE).await?;
     let cases = page.items.into_iter().map(CaseJson::from).collect();
-    Ok((Cache::Private, Answer(CaseList { cases, next: page.next })).into_response())
+    Ok(private(CaseList { cases, next: page.next }))
 }
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, Uuid>) -> Result<Response, Problem> {
@@ -148,7 +139,7 @@ async fn existing_case(shop: &Shop, id: Uuid) -> Result<PaymentCase, Problem> {
 }
 
 fn answer(case: PaymentCase) -> Result<Response, Problem> {
-    Ok((Cache::Private, Answer(OneCase { case: case.into() })).into_response())
+    Ok(private(OneCase { case: case.into() }))
 }
 
 /// The reason. Only staff read it.

@@ -1,8 +1,6 @@
 //! Questions of shoppers about goods: for programs, and the console's pages.
 
 use askama::Template;
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -14,17 +12,14 @@ use domain::question::{MAX_ANSWER_CHARS, check_answer};
 use domain::{Bilingual, Locale, Page, Question, QuestionChange, QuestionId, QuestionStatus, UserId};
 use pages::{Chrome, filters};
 use store::{FoundQuestion, QuestionRefusal};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{AnswerQuestions, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Json, PathIds, Query, entity_tag, expected_versions};
-use web::problem::{Code, Problem};
+use web::extract::{
+    AnswerQuestions, Form, Json, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions,
+};
 use web::questions::QuestionJson;
-use web::shared::FieldError;
-use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
-use web::views::error_text;
+use web::{
+    Cache, Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, LARGE_PAGE_SIZE, Problem, Shop, error_text, personal, private,
+    see_other,
+};
 
 /// A question as staff see it.
 #[derive(Serialize, JsonSchema)]
@@ -81,7 +76,7 @@ pub async fn list(
     let found = shop.store.questions().list(status, cursor, LARGE_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(found, LARGE_PAGE_SIZE, |found| found.question.id);
     let questions = page.items.into_iter().map(ShopperQuestionJson::from).collect();
-    Ok((Cache::Private, Answer(QuestionList { questions, next: page.next })).into_response())
+    Ok(private(QuestionList { questions, next: page.next }))
 }
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, QuestionId>) -> Result<Response, Problem> {
@@ -90,7 +85,7 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, Questi
 
 fn answer_with(found: FoundQuestion) -> Response {
     let version = [(ETAG, entity_tag(found.question.version))];
-    (Cache::Private, version, Answer(OneQuestion { question: found.into() })).into_response()
+    (Cache::Private, version, Json(OneQuestion { question: found.into() })).into_response()
 }
 
 #[derive(Deserialize, JsonSchema)]

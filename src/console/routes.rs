@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 
+use crate::shop as settings;
 use crate::{
     approvals, books, categories, cockpit, dead_letters, decisions, draws, front, goods, invitations, invoices,
     linked_accounts, lists, log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping,
-    shop as settings, site, step_up, tokens, users, waiting_room, webhooks,
+    site, step_up, tokens, users, waiting_room, webhooks,
 };
 use web::document::Api;
-use web::extract::session::{ManageStaff, ReadMail, ViewBooks, ViewConsole, ViewSecurity};
+use web::extract::{ManageStaff, ReadMail, ViewBooks, ViewConsole, ViewSecurity};
 use web::router::{Routes, delete, get, patch, post, put, tab, tabs};
 use web::{Shop, idempotency};
 

@@ -5,10 +5,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use askama::Template;
-use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,16 +16,10 @@ use crate::{StaffCall, StaffVisit};
 use domain::{Locale, Network, Page, SecurityClass, UserId};
 use pages::{Chrome, filters};
 use store::{SecurityEventFilter, SecurityEventRow, SecurityTotal, Store, StoreError};
-use web::cache_policy::Cache;
-use web::extract::Query;
-use web::extract::session::ViewSecurity;
-use web::problem::Problem;
-use web::shared::FieldError;
-use web::shared::negotiation::personal;
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::extract::{Query, State, ViewSecurity};
 use web::shared::paths::link_query;
 use web::shared::validation::{period, zone_of_days, zone_or_own};
-use web::views::error_text;
+use web::{Cursor, FieldError, LARGE_PAGE_SIZE, Problem, error_text, personal, private};
 use words::{security_class, security_detail};
 
 #[derive(Serialize, JsonSchema)]
@@ -81,7 +73,7 @@ pub async fn list(
     let filter = query.filter(&shop.store).await?.map_err(Problem::invalid)?;
     let (page, names) = security_page(&shop.store, &filter, &query.before).await?;
     let events = page.items.into_iter().map(|row| SecurityEventJson::of(row, &names)).collect();
-    Ok((Cache::Private, Json(SecurityEventsPage { events, next: page.next })).into_response())
+    Ok(private(SecurityEventsPage { events, next: page.next }))
 }
 
 // The query of security events, as their page and the API read it.

@@ -1,7 +1,6 @@
 //! The table of what shipping costs, for staff and for programs.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
@@ -13,16 +12,9 @@ use domain::text::tidy;
 use domain::{Currency, Money, ShippingRate, ShippingTable};
 use pages::{Chrome, filters};
 use store::SavedShipping;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Json, LongForm, Query, entity_tag, expected_versions};
-use web::problem::{Code, FieldProblem, Problem};
-use web::shared::FieldError;
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{Json, LongForm, ManageSales, Query, State, ViewConsole, Visitor, entity_tag, expected_versions};
 use web::shared::validation::{optional, price};
-use web::views::error_text;
+use web::{Cache, Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other};
 use words::country;
 
 /// Blank rows at the end of the form.
@@ -60,7 +52,7 @@ async fn save_table(
 
 fn answer(saved: SavedShipping) -> Response {
     let version = [(ETAG, entity_tag(saved.version()))];
-    (version, Cache::Private, axum::Json(saved.table)).into_response()
+    (version, Cache::Private, Json(saved.table)).into_response()
 }
 
 /// A row of the form, as entered.

@@ -1,7 +1,6 @@
 //! The form of the shop's own name, looks and habits, and its logo.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 
@@ -9,15 +8,9 @@ use crate::goods::upload::GoodsForm;
 use crate::{SaveNotice, StaffVisit, StaffVisitTo};
 use domain::{Bilingual, Colour, Currency, Languages, ShopSettings};
 use pages::{Chrome, filters};
-use web::Shop;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::validation::time_zone;
-use web::shared::{FieldError, NoticeQuery};
-use web::views::error_text;
+use web::{Code, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
 use words::fill;
 
 /// Zones that the field proposes. It takes every zone of the tz database.

@@ -1,7 +1,6 @@
 //! The form of the shop's own pages.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -10,13 +9,9 @@ use crate::{StaffVisit, StaffVisitTo};
 use domain::Bilingual;
 use domain::staff::{ShopPage, ShopPageName};
 use pages::{Chrome, filters};
-use web::Shop;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{LongForm, PathIds, Query};
-use web::problem::Problem;
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{LongForm, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::validation::check_description;
+use web::{Problem, Shop, personal, see_other};
 
 #[derive(Deserialize)]
 pub struct ShopPagesQuery {

@@ -7,12 +7,9 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use crate::StaffVisit;
-use web::extract::session::ViewConsole;
-use web::extract::visitor::own_path;
-use web::extract::{Form, Query};
-use web::problem::Problem;
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{Form, Query, ViewConsole, own_path};
 use web::views::SteppedUpPage;
+use web::{Problem, personal, see_other};
 
 #[derive(Deserialize)]
 pub struct StepUpTarget {

@@ -4,8 +4,6 @@ use std::collections::HashMap;
 
 use askama::Template;
 use axum::Extension;
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
@@ -18,15 +16,8 @@ use accounts::TokenDraft;
 use domain::{ApiToken, Scope};
 use pages::{Chrome, filters};
 use store::NewTokenOutcome;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::ManageStaff;
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Json, PathIds, Query};
-use web::idempotency::{NotKept, Repeatable};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
-use web::shared::{FieldError, NoticeQuery};
+use web::extract::{Form, Json, ManageStaff, PathIds, Query, State, Visitor};
+use web::{Cache, Code, FieldError, NotKept, NoticeQuery, Problem, Repeatable, Shop, personal, private, see_other};
 
 #[derive(Serialize, JsonSchema)]
 struct TokenList {
@@ -47,7 +38,7 @@ struct TokenWithSecret {
 
 pub async fn list((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
     let tokens = shop.store.api_tokens().list().await?;
-    Ok((Cache::Private, Answer(TokenList { tokens })).into_response())
+    Ok(private(TokenList { tokens }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -82,7 +73,7 @@ pub async fn create(
     }
     let (token, secret) =
         shop.accounts.create_token((staff.session.user_id, staff.actor()), draft, request).await?.map_err(refused)?;
-    let answer = (StatusCode::CREATED, Cache::Private, Answer(TokenWithSecret { token, secret }));
+    let answer = (StatusCode::CREATED, Cache::Private, Json(TokenWithSecret { token, secret }));
     Ok((Extension(NotKept), answer).into_response())
 }
 
@@ -97,7 +88,7 @@ pub(super) fn refused(outcome: NewTokenOutcome) -> Code {
 pub async fn revoke((State(shop), staff, PathIds(id)): StaffCallTo<ManageStaff, Uuid>) -> Result<Response, Problem> {
     staff.in_person()?;
     let token = shop.accounts.revoke_token(staff.actor(), id).await?.ok_or(Code::NotFound)?;
-    Ok((Cache::Private, Answer(OneToken { token })).into_response())
+    Ok(private(OneToken { token }))
 }
 
 /// The longest lifetime that the form takes, in days.

@@ -2,16 +2,15 @@ use askama::Template;
 
 use crate::goods::page::{AdminGoodsForm, UploadError};
 use crate::lists::saved_views::{ListBar, ListQuery};
-use crate::log::AdminLogPage;
-use crate::log::AuditLogQuery;
 use crate::log::line::{LogNames, LogWords};
+use crate::log::{AdminLogPage, AuditLogQuery};
 use crate::sales::form::AdminSaleForm;
 use crate::sales::form_input::SaleForm;
 use crate::sales::view::{AdminSale, AdminSalesPage, SaleScope, SaleTabCounts, admin_notice};
 use domain::{Bilingual, ConsoleList, Goods, GoodsId, Locale, Picture, SaleId, SaleState};
+use pages::Chrome;
 use testing::samples::{at, sample};
-use web::shared::FieldError;
-use web::views::Chrome;
+use web::FieldError;
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
     Chrome {

@@ -1,8 +1,7 @@
 //! Waiting rooms: staff hold the calls, and limit how many are made each minute.
 
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +11,9 @@ use crate::{StaffCallTo, StaffVisitTo};
 use domain::SaleId;
 use domain::sale::present;
 use store::{Pace, PaceChange};
-use web::cache_policy::Cache;
-use web::extract::session::ManageSales;
-use web::extract::{Form, Json, PathIds};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::see_other;
+use web::extract::{Form, Json, ManageSales, PathIds, State};
 use web::shared::validation::optional;
+use web::{Code, Problem, private, see_other};
 
 /// Absent fields stay as they are.
 #[derive(Deserialize, JsonSchema)]
@@ -46,7 +42,7 @@ pub async fn change_pace(
     let change = PaceChange { held, per_minute };
     let queue =
         shop.store.waiting_rooms().change_pace(sale, change, staff.actor()).await?.ok_or(Code::NoSuchWaitingRoom)?;
-    Ok((Cache::Private, axum::Json(PaceResponse { queue })).into_response())
+    Ok(private(PaceResponse { queue }))
 }
 
 // The forms in a sale's cockpit that hold the calls of its waiting room, resume them, and limit their rate.

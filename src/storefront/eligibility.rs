@@ -4,10 +4,8 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,16 +15,9 @@ use accounts::Session;
 use domain::{EligibilityRule, Ineligible, Locale, Money, SaleId, SaleState};
 use engine::eligibility::{RedeemRefusal, RuleState};
 use pages::{Chrome, filters};
-use web::cache_policy::Cache;
-use web::extract::client::ClientAddress;
-use web::extract::session::SignedIn;
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, SalePath};
-use web::problem::{Code, Problem};
-use web::shared::goods_name_and_cover;
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{ClientAddress, Form, Json, PathIds, SalePath, SignedIn, State, Visitor};
 use web::shared::paths::eligibility_path;
-use web::{Shop, extract};
+use web::{Code, Problem, Shop, goods_name_and_cover, personal, private, see_other};
 use words::problem;
 
 #[derive(Serialize, JsonSchema)]
@@ -64,7 +55,7 @@ pub async fn own(
         deposit: known.sale.eligibility.deposit,
         rules: states.into_iter().map(|state| RuleJson { rule: state.rule, lacks: state.lacks }).collect(),
     };
-    Ok((Cache::Private, Json(response)).into_response())
+    Ok(private(response))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -80,7 +71,7 @@ pub async fn redeem(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
     ClientAddress(client): ClientAddress,
-    extract::Json(body): extract::Json<InvitationBody>,
+    Json(body): Json<InvitationBody>,
 ) -> Result<Response, Problem> {
     state.eligibility.redeem(sale, session.user_id, client, &body.code).await?;
     own(state, SignedIn(session), SalePath(sale)).await

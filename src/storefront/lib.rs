@@ -68,14 +68,12 @@ pub mod site;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
 use web::Shop;
-use web::extract::session::SignedIn;
-use web::extract::visitor::Visitor;
+use web::extract::{SignedIn, State, Visitor};
 
 /// What most handlers of a signed-in user extract.
 pub(crate) type UserCall = (State<Arc<Shop>>, SignedIn);

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -19,12 +17,9 @@ use crate::sign_in::api::{MeJson, session_response};
 use accounts::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
 use domain::text::is_line;
 use store::Passkey;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::client::ClientDevice;
-use web::extract::{Json, PathIds, Secret};
-use web::problem::Problem;
+use web::extract::{ClientDevice, Json, PathIds, Secret, State};
 use web::shared::validation::failed;
+use web::{Cache, Problem, Shop, private};
 use webauthn::ALGORITHMS;
 
 const MAX_NAME_CHARS: usize = 60;
@@ -93,10 +88,6 @@ impl SignedBody {
             user_handle: user_handle.map(|handle| handle.0),
         }
     }
-}
-
-fn private(value: impl Serialize) -> Response {
-    (Cache::Private, Answer(value)).into_response()
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -333,7 +324,7 @@ pub async fn add(
     let created = CreatedPasskey { client_data: client_data.0, attestation_object: attestation_object.0 };
     let passkey = shop.accounts.passkeys().add(&session.0, &device, name, &created).await?;
     let location = [(LOCATION, "/api/account/passkeys")];
-    let answer = Answer(OnePasskey { passkey: PasskeyJson::of(passkey) });
+    let answer = Json(OnePasskey { passkey: PasskeyJson::of(passkey) });
     Ok((StatusCode::CREATED, Cache::Private, location, answer).into_response())
 }
 

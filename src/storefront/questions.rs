@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Json;
-use axum::extract::State;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -19,17 +17,14 @@ use domain::question::{MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, check_question};
 use domain::{Locale, Page, Question, QuestionId, QuestionStatus, SaleId, SaleState, ShownAnswer};
 use pages::{Chrome, filters};
 use store::FoundQuestion;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{SignedIn, cookie};
-use web::extract::visitor::{Visitor, login_path};
-use web::extract::{self, Form, PathIds, Query, SalePath};
-use web::problem::{Code, Problem};
+use web::extract::session::cookie;
+use web::extract::{Form, Json, PathIds, Query, SalePath, SignedIn, State, Visitor, login_path};
 use web::questions::{AskRefusal, QuestionJson};
-use web::shared::goods_name_and_cover;
-use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use web::shared::paths::{own_questions_path, questions_path};
+use web::{
+    Cache, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, no_content, personal, private,
+    see_other,
+};
 use words::{field_error, problem};
 
 #[derive(Serialize, JsonSchema)]
@@ -81,7 +76,7 @@ struct OneQuestion {
 pub async fn ask(
     (State(shop), SignedIn(session)): UserCall,
     SalePath(sale): SalePath,
-    extract::Json(body): extract::Json<AskBody>,
+    Json(body): Json<AskBody>,
 ) -> Result<Response, Problem> {
     let text = check_question(&body.text).map_err(|code| Problem::invalid_field("text", code))?;
     let (question, is_new) = shop.questions.ask(session.user_id, sale, body.locale, text).await?;
@@ -111,7 +106,7 @@ pub async fn own(
     let found = shop.store.questions().questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(found, DEFAULT_PAGE_SIZE, |found| found.question.id);
     let questions = page.items.into_iter().map(|found| found.question.into()).collect();
-    Ok((Cache::Private, Json(OwnList { questions, next: page.next })).into_response())
+    Ok(private(OwnList { questions, next: page.next }))
 }
 
 /// Deletes a question that has no answer yet.
@@ -120,7 +115,7 @@ pub async fn withdraw(
     PathIds(id): PathIds<QuestionId>,
 ) -> Result<Response, Problem> {
     shop.questions.withdraw(session.user_id, id).await?;
-    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+    Ok(no_content())
 }
 
 #[derive(Deserialize)]

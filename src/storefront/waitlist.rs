@@ -3,29 +3,21 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::UserVisit;
-use crate::eligibility;
+use crate::{UserVisit, eligibility};
 use domain::{Locale, Money, Order, OrderId, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
 use engine::waitlist::OwnPlace;
 use pages::onward::OnwardSale;
 use pages::{Chrome, filters};
 use store::MAX_COUNTED_WAITERS;
-use web::cache_policy::Cache;
-use web::extract::client::ClientAddress;
-use web::extract::session::SignedIn;
-use web::extract::{Form, PathIds, SalePath};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
-use web::shared::{goods_name_and_cover, onward_from};
-use web::{Shop, extract};
+use web::extract::{ClientAddress, Form, Json, PathIds, SalePath, SignedIn, State};
+use web::shared::onward_from;
+use web::{Cache, Code, Problem, Shop, goods_name_and_cover, no_content, personal, private, see_other};
 use words::fill;
 
 #[derive(Deserialize, JsonSchema)]
@@ -91,7 +83,7 @@ pub async fn join(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
     ClientAddress(client): ClientAddress,
-    extract::Json(body): extract::Json<JoinBody>,
+    Json(body): Json<JoinBody>,
 ) -> Result<Response, Problem> {
     let (place, is_new) = shop.waitlist.join(sale, session.user_id, body.quantity, client).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -105,7 +97,7 @@ pub async fn own(
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
     let place = shop.waitlist.place(sale, session.user_id).await?.ok_or(Code::NotWaiting)?;
-    Ok((Cache::Private, Json(response(sale, place))).into_response())
+    Ok(private(response(sale, place)))
 }
 
 /// Takes the account off the waitlist.
@@ -116,7 +108,7 @@ pub async fn leave(
     ClientAddress(client): ClientAddress,
 ) -> Result<Response, Problem> {
     shop.waitlist.leave(sale, session.user_id, client).await?;
-    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+    Ok(no_content())
 }
 
 fn waitlist_path(locale: Locale, sale: SaleId) -> String {

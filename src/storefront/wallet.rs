@@ -1,35 +1,24 @@
 //! The wallet of a signed-in user: balance, entries and top-ups, for programs and as a page.
 
 use askama::Template;
-use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::orders::payments::redirect_to_checkout;
-use crate::orders::payments::{OnePayment, StartedPayment};
+use crate::orders::payments::{OnePayment, StartedPayment, redirect_to_checkout};
 use crate::{UserCall, UserVisit};
 use domain::ledger::{CURRENCY, TOP_UP_LIMITS, TransferKind, money};
 use domain::{Locale, Money, PaymentId, SaleId, SaleState, UserId};
-use pages::filters;
+use pages::{Chrome, filters};
 use payments::{PayerChoice, PaymentError};
 use store::{Deposit, EntryCursor, EntrySubject, PaymentPurpose, WalletEntry};
-use web::cache_policy::Cache;
-use web::extract::client::PayingPhone;
-use web::extract::session::SignedIn;
-use web::extract::visitor::{Visitor, locale};
-use web::extract::{Form, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{created, personal};
-use web::shared::pagination::Cursor;
+use web::extract::{Form, Json, PathIds, PayingPhone, Query, SignedIn, State, Visitor, locale};
 use web::shared::paths::{eligibility_path, sale_path, wallet_path};
 use web::shared::validation::price;
-use web::shared::{FieldError, balance_of, goods_name_and_cover, set_aside, wallet_entries};
-use web::views::Chrome;
-use web::{Shop, extract};
+use web::shared::{balance_of, set_aside, wallet_entries};
+use web::{Code, Cursor, FieldError, Problem, Shop, created, goods_name_and_cover, personal, private};
 use words::{field_error, text};
 
 #[derive(Serialize, JsonSchema)]
@@ -97,7 +86,7 @@ pub async fn show(
         entries: page.items.into_iter().map(WalletEntryJson::from).collect(),
         next: page.next.map(|mark| mark.to_string()),
     };
-    Ok((Cache::Private, Json(wallet)).into_response())
+    Ok(private(wallet))
 }
 
 /// `{"amount":{"amount":5000,"currency":"CNY"}}`
@@ -122,7 +111,7 @@ pub async fn top_up(
     phone: PayingPhone,
     uri: Uri,
     headers: HeaderMap,
-    extract::Json(body): extract::Json<TopUpBody>,
+    Json(body): Json<TopUpBody>,
 ) -> Result<Response, Problem> {
     let locale = locale(&uri, &headers);
     let choice = top_up_choice(locale, &body.provider, wallet_path(locale), phone);
@@ -137,7 +126,7 @@ pub async fn show_top_up(
 ) -> Result<Response, Problem> {
     let own = shop.store.payments().own_payment(session.user_id, id).await?;
     let own = own.filter(|own| matches!(own.payment.purpose, PaymentPurpose::TopUp(_))).ok_or(Code::NotFound)?;
-    Ok((Cache::Private, Json(OnePayment { payment: own.into() })).into_response())
+    Ok(private(OnePayment { payment: own.into() }))
 }
 
 #[derive(Deserialize)]

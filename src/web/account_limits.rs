@@ -8,8 +8,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::Shop;
-use crate::problem::{Code, Problem};
+use crate::{Code, Problem, Shop};
 use base::rate_limit::{KeyedSlot, KeyedSlots, UserLimit};
 use domain::{Network, UserId};
 

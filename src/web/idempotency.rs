@@ -22,10 +22,9 @@ use sha2::{Digest, Sha256};
 use tracing::{Instrument, warn};
 use uuid::Uuid;
 
-use crate::Shop;
 use crate::extract::program::caller_id;
 use crate::extract::{MAX_BODY_BYTES, body};
-use crate::problem::{Code, Problem};
+use crate::{Code, Problem, Shop};
 use domain::RefundId;
 use store::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState, StoreError};
 

@@ -5,42 +5,27 @@
 //! a program or a browser; [`security`] tells it which answers are security events. [`idempotency`] stores the answers of
 //! requests that may be sent again, and [`step_up`] asks for the password before some. A handler parses ([`extract`]),
 //! calls one function, and renders. [`problem`] is the one table from errors to statuses, [`cache_policy`] the one place for
-//! cache headers. What the crates above have in common is in [`shared`] and [`views`].
-
-pub mod questions;
-pub mod receipts;
-
-pub mod router;
-
-pub mod server;
-
-pub mod middleware;
-
-pub mod idempotency;
-
-pub mod step_up;
-
-pub mod packets;
+//! cache headers. What the crates above have in common is in [`shared`] and [`views`]; what most handlers need of all this
+//! is exported here, and every extractor by [`extract`].
 
 pub mod account_limits;
-
-pub mod extract;
-
-pub mod views;
-
-pub mod shared;
-
-pub mod problem;
-
-pub mod document;
-
-pub mod query_keys;
-
-pub mod security;
-
 pub mod cache_policy;
-
+pub mod document;
+pub mod extract;
+pub mod idempotency;
+pub mod middleware;
 pub mod ops;
+pub mod packets;
+pub mod problem;
+pub mod query_keys;
+pub mod questions;
+pub mod receipts;
+pub mod router;
+pub mod security;
+pub mod server;
+pub mod shared;
+pub mod step_up;
+pub mod views;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,7 +68,14 @@ use payments::{Payments, Sandbox};
 use store::{Store, StoreError};
 
 pub use account_limits::EventStreams;
+pub use cache_policy::Cache;
+pub use idempotency::{NotKept, Repeatable};
+pub use problem::{Code, FieldProblem, Problem};
 pub use router::router;
+pub use shared::negotiation::{created, no_content, personal, private, see_other};
+pub use shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
+pub use shared::{FieldError, NoticeQuery, goods_name_and_cover};
+pub use views::error_text;
 
 /// What handlers use. The program builds it (`app`).
 pub struct Shop {

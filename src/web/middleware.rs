@@ -20,15 +20,13 @@ use futures::FutureExt;
 use tower_http::csrf::{CsrfLayer, ProtectionError};
 use tracing::{Instrument, Span, error, info_span, warn};
 
-use crate::cache_policy::Cache;
-use crate::extract::program;
-use crate::extract::visitor::{Visitor, login_path};
-use crate::problem::{Code, Problem, ProblemContext};
+use crate::extract::{Visitor, login_path, program};
+use crate::problem::ProblemContext;
 use crate::security::WatchedRequest;
 use crate::shared::paths::sale_of_path;
 use crate::shared::{current_sales, onward_from};
 use crate::views::MessagePage;
-use crate::{Shop, query_keys};
+use crate::{Cache, Code, Problem, Shop, query_keys};
 use base::config::WebConfig;
 use domain::Locale;
 use pages::onward::OnwardSale;

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use axum::extract::Request;
 use serde_json::Value;
 
+use crate::Problem;
 use crate::document::Document;
-use crate::problem::Problem;
 
 /// The language of texts in the answer. Every operation takes it.
 const LANGUAGE: &str = "lang";

@@ -5,11 +5,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 
-use crate::Shop;
-use crate::extract::visitor::Visitor;
-use crate::problem::{Code, Problem};
-use crate::shared::goods_name_and_cover;
-use crate::shared::negotiation::personal;
+use crate::extract::Visitor;
+use crate::{Code, Problem, Shop, goods_name_and_cover, personal};
 use domain::invoice::Invoice;
 use domain::staff::ShopPageName;
 use domain::{Money, Order, PaymentStatus};

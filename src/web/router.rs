@@ -14,9 +14,8 @@ use axum::routing::{MethodRouter, on};
 use futures::future::BoxFuture;
 use tower::ServiceBuilder;
 
-use crate::Shop;
-use crate::extract::visitor::query_value;
-use crate::problem::{Code, Problem};
+use crate::extract::query_value;
+use crate::{Code, Problem, Shop};
 use domain::Locale;
 
 /// Routes before the middleware.

@@ -5,9 +5,8 @@ use std::net::IpAddr;
 use axum::extract::Request;
 use axum::http::StatusCode;
 
-use crate::Shop;
 use crate::extract::client::client_address;
-use crate::problem::Code;
+use crate::{Code, Shop};
 use accounts::security_events::SecurityEvents;
 use domain::SecurityClass;
 

@@ -19,15 +19,11 @@ use axum::middleware::Next;
 use axum::response::Response;
 use url::form_urlencoded;
 
-use crate::Shop;
-use crate::extract::client::ClientDevice;
-use crate::extract::visitor::Visitor;
-use crate::extract::{MAX_BODY_BYTES, body};
-use crate::problem::{Code, Problem, ProblemContext};
-use crate::shared::FieldError;
-use crate::shared::negotiation::personal;
+use crate::extract::{ClientDevice, MAX_BODY_BYTES, Visitor, body};
+use crate::problem::ProblemContext;
 use crate::shared::paths::console_link;
 use crate::views::{AdminStepUpPage, StepUpForm, StepUpPage};
+use crate::{Code, FieldError, Problem, Shop, personal};
 use accounts::{AccountRefusal, Session};
 
 /// Fields of the page's form. No other form has fields with these names.

@@ -2,12 +2,11 @@
 //! and call `render()` of [`askama::Template`].
 
 pub use askama::Template;
-pub use pages::Chrome;
-
 use jiff::Timestamp;
 
-use crate::shared::FieldError;
+use crate::FieldError;
 use domain::{Address, AppealAnswer, HoldOutcome, Locale, OrderHold, Refusal, RefusalClass};
+pub use pages::Chrome;
 use pages::filters;
 use pages::onward::OnwardSale;
 use words::{HoldsText, Present, country, field_error, problem};

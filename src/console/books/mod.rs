@@ -6,10 +6,8 @@ pub mod settlements;
 use std::collections::VecDeque;
 
 use askama::Template;
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use futures::stream;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -22,18 +20,12 @@ use crate::lists::csv::{Record, download};
 use crate::{StaffCall, StaffVisit};
 use domain::ledger::{AccountKind, TrialBalanceLine};
 use domain::{AuditAction, Money, SecurityClass};
-use pages::filters;
+use pages::{Chrome, filters};
 use store::{JournalCursor, JournalLine, JournalSource, Period, Store, StoreError};
-use web::cache_policy::Cache;
-use web::extract::Query;
-use web::extract::client::ClientAddress;
-use web::extract::session::{Staff, ViewBooks};
-use web::problem::Problem;
-use web::shared::FieldError;
-use web::shared::negotiation::personal;
+use web::extract::{ClientAddress, Query, Staff, State, ViewBooks};
 use web::shared::paths::link_query;
 use web::shared::validation::{optional, time};
-use web::views::{Chrome, error_text};
+use web::{FieldError, Problem, error_text, personal, private};
 
 /// The period as entered: times, or days of the shop. Without `from` it begins with the month, without `to` it ends now.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -109,7 +101,7 @@ pub async fn show(
     let period = query.period(shop.clock.now(), &shop.catalogue.settings().zone()).map_err(Problem::invalid)?;
     let lines = shop.store.books().trial_balance(period).await?.into_iter().map(LineJson::from).collect();
     let books = BooksJson { from: period.from, to: period.to, lines };
-    Ok((Cache::Private, Answer(BooksAnswer { books })).into_response())
+    Ok(private(BooksAnswer { books }))
 }
 
 pub async fn page(

@@ -3,10 +3,8 @@
 use std::str::FromStr;
 
 use askama::Template;
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -16,18 +14,12 @@ use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
 use domain::Page;
 use domain::settlement::{BillSums, Difference, MovementKind};
 use domain::wire::wire_enum;
-use pages::filters;
+use pages::{Chrome, filters};
 use payments::settlement::SettleError;
 use store::DaySettlement;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::ViewBooks;
-use web::extract::{PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use web::extract::{PathIds, Query, State, ViewBooks};
 use web::shared::paths::{console_link, link_query};
-use web::views::Chrome;
+use web::{Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, personal, private, see_other};
 use words::fill;
 
 const PATH: &str = "/admin/orders/books?show=settlements";
@@ -140,7 +132,7 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     let Page { items, next } = query.page(&shop).await?;
     let settlements = items.into_iter().map(SettlementJson::from).collect();
-    Ok((Cache::Private, Answer(SettlementList { settlements, next })).into_response())
+    Ok(private(SettlementList { settlements, next }))
 }
 
 pub async fn show(
@@ -152,7 +144,7 @@ pub async fn show(
 async fn one(shop: &Shop, provider: &str, day: Date) -> Result<Response, Problem> {
     let settlement = shop.store.payments().settlement(provider, day).await?.ok_or(Code::NotFound)?.into();
     let differences = shop.store.payments().bill_differences(provider, day).await?;
-    Ok((Cache::Private, Answer(OneSettlement { settlement, differences })).into_response())
+    Ok(private(OneSettlement { settlement, differences }))
 }
 
 /// Lets data control compare a day again.

@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{ConnectInfo, FromRequestParts, State};
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::header::CACHE_CONTROL;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, header::CACHE_CONTROL};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Request};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
@@ -18,13 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 use control::cockpit::{OpeningCounts, Sample, Viewer};
 use domain::SecurityClass;
-use web::Shop;
 use web::account_limits::StreamSlot;
-use web::cache_policy::Cache;
-use web::extract::SalePath;
-use web::extract::client::ClientAddress;
-use web::extract::session::{Staff, ViewConsole};
-use web::problem::{Code, Problem};
+use web::extract::{ClientAddress, SalePath, Staff, State, ViewConsole};
+use web::{Cache, Code, Problem, Shop};
 
 /// After this time a browser reconnects if the stream broke.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(2);

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
@@ -19,13 +18,9 @@ use domain::{Alarm, Line, Money, Phase, SaleId, SaleState};
 use pages::Chrome;
 use pages::filters::{self, grouped};
 use store::WaitingRoom;
-use web::Shop;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{PathIds, Query};
-use web::problem::{Code, Problem};
+use web::extract::{ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::SaleNoticeQuery;
-use web::shared::negotiation::personal;
+use web::{Code, Problem, Shop, personal};
 use words::{fill, refusal_reasons};
 
 pub async fn show(

@@ -1,8 +1,6 @@
 //! Draws: the public round that staff paste, and entries that they exclude.
 
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,10 +10,8 @@ use domain::SaleId;
 use domain::draw::{EntryId, Exclusion};
 use domain::order::check_hold_reason;
 use store::ExcludeOutcome;
-use web::cache_policy::Cache;
-use web::extract::session::ManageSales;
-use web::extract::{Json, PathIds};
-use web::problem::{Code, Problem};
+use web::extract::{Json, ManageSales, PathIds, State};
+use web::{Code, Problem, no_content};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -45,7 +41,7 @@ pub async fn give_round(
 ) -> Result<Response, Problem> {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     match paste_round(&shop.store, &draw, &round, staff.actor()).await {
-        Ok(_) => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
+        Ok(_) => Ok(no_content()),
         Err(PasteRefusal::NotAwaited) => Err(Code::RoundNotAwaited.into()),
         Err(PasteRefusal::Wrong(wrong)) => {
             Err(Problem::invalid_field("round", "wrong_round").detail(wrong.to_string()))
@@ -62,7 +58,7 @@ pub async fn call_off(
     let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
-        true => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
+        true => Ok(no_content()),
         false => Err(Code::RoundNotOverdue.into()),
     }
 }
@@ -75,7 +71,7 @@ pub async fn await_later_round(
     let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     match shop.store.draws().await_later_round(sale, &reason, staff.actor()).await? {
-        true => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
+        true => Ok(no_content()),
         false => Err(Code::RoundNotOverdue.into()),
     }
 }
@@ -86,7 +82,7 @@ pub async fn exclude(
     Json(ExclusionRequest { reason }): Json<ExclusionRequest>,
 ) -> Result<Response, Problem> {
     match shop.store.draws().exclude(sale, entry, reason, staff.actor()).await? {
-        ExcludeOutcome::Done => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
+        ExcludeOutcome::Done => Ok(no_content()),
         ExcludeOutcome::Locked => Err(Code::EntriesLocked.into()),
         ExcludeOutcome::NoSuchEntry => Err(Code::NotFound.into()),
     }

@@ -1,7 +1,6 @@
 //! The console's page of a draw: its steps, the round that staff paste, entries and their exclusion, and a dry run.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
@@ -14,14 +13,8 @@ use domain::order::check_hold_reason;
 use domain::{DrawStage, DrawState, EntryState, Locale, OrderStatus, Sale, SaleId};
 use pages::{Chrome, filters};
 use store::{Draw, ExcludeOutcome, MAX_COUNTED_ENTRIES, OrderTotals, StaffEntry};
-use web::Shop;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::LARGE_PAGE_SIZE;
-use web::shared::{FieldError, goods_name_and_cover};
+use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
+use web::{Code, FieldError, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
 use words::fill;
 
 /// Where the table of entries begins (at an entry, or at a rank once the draw was held), and what the page reports as

@@ -1,7 +1,6 @@
 //! Goods and their pictures.
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::header::{ETAG, LOCATION};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -13,12 +12,9 @@ use domain::sale::present;
 use domain::{Bilingual, BoundedBilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
 use pages::pictures;
 use store::GoodsDraft;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::{Json, PathIds, body, entity_tag, expected_versions};
-use web::idempotency::Repeatable;
-use web::problem::{Code, FieldProblem, Problem};
-use web::shared::negotiation::created;
+use web::extract::{Json, ManageSales, PathIds, State, ViewConsole, body, entity_tag, expected_versions};
 use web::shared::validation::{check_description, check_name, check_variant};
+use web::{Code, FieldProblem, Problem, Repeatable, created};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -83,7 +79,7 @@ struct AllGoods {
 /// All goods, including archived ones.
 pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
     let goods = shop.store.goods().list().await?.into_iter().map(GoodsJson::from).collect();
-    Ok(axum::Json(AllGoods { goods }).into_response())
+    Ok(Json(AllGoods { goods }).into_response())
 }
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, GoodsId>) -> Result<Response, Problem> {
@@ -194,7 +190,7 @@ async fn change(
 
 fn answer(status: StatusCode, goods: Goods) -> Response {
     let version = [(ETAG, entity_tag(goods.version()))];
-    (status, version, axum::Json(OneGoods { goods: goods.into() })).into_response()
+    (status, version, Json(OneGoods { goods: goods.into() })).into_response()
 }
 
 fn draft(

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::body::Body;
-use axum::extract::State;
 use axum::extract::multipart::{Multipart, MultipartRejection};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use csv::{ReaderBuilder, Trim};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,17 +19,10 @@ use crate::{StaffCall, StaffVisit};
 use domain::{Bilingual, Currency, GoodsId, Locale, Money, Rush, SaleId, SaleMode, Window};
 use pages::{Chrome, filters};
 use store::{GoodsDraft, ImportRefusal, RequestId, SaleDraft};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Query, UPLOAD_TIMEOUT, body, from_json};
-use web::idempotency::Repeatable;
-use web::problem::{Code, Problem};
-use web::shared::FieldError;
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{ManageSales, Query, State, UPLOAD_TIMEOUT, ViewConsole, Visitor, body, from_json};
 use web::shared::paths::console_link;
 use web::shared::validation::{check_description, check_name, check_sale, check_window, optional, price, time};
+use web::{Code, FieldError, Problem, Repeatable, Shop, personal, private, see_other};
 use words::field_error;
 
 /// The largest file, in bytes, and its lines. All of them are one transaction, which holds the catalogue's lock.
@@ -160,7 +152,7 @@ pub async fn import(
     }
     let made = report.made.into_iter().map(|(goods_id, sale_id)| MadeLine { goods_id, sale_id });
     let answer = ImportAnswer { done: report.is_done, lines: report.lines.len(), made: made.collect(), refused };
-    Ok((Cache::Private, axum::Json(answer)).into_response())
+    Ok(private(answer))
 }
 
 /// Reads a file, and carries it out unless a line is wrong or only a report is wanted. All attempts of one request import it

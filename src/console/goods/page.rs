@@ -1,7 +1,7 @@
 //! The console's pages of goods: the list, archiving, and the form that creates and edits them.
 
 use askama::Template;
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -13,16 +13,9 @@ use domain::goods::MAX_GALLERY_PICTURES;
 use domain::{Bilingual, Category, CategoryId, ConsoleList, Goods, GoodsId, Locale, Picture};
 use pages::{Chrome, filters};
 use store::{GoodsDraft, GoodsRefusal, RequestId};
-use web::Shop;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::idempotency::Repeatable;
-use web::problem::{Code, Problem};
-use web::shared::FieldError;
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::validation::{check_description, check_name, check_variant};
-use web::views::error_text;
+use web::{Code, FieldError, Problem, Repeatable, Shop, error_text, personal, see_other};
 use words::{field_error, fill};
 
 /// Goods on the list. A search finds the others.

@@ -14,10 +14,9 @@ use domain::GoodsId;
 use domain::goods::MAX_GALLERY_PICTURES;
 use pages::pictures::MAX_PICTURE_BYTES;
 use store::{AuditFilter, AuditRow, Store, StoreError};
-use web::Shop;
 use web::extract::text::nul_problem;
 use web::extract::{MAX_UPLOAD_BYTES, UPLOAD_TIMEOUT};
-use web::problem::{Code, Problem};
+use web::{Code, Problem, Shop};
 
 /// Characters kept of a file's name, which only the complaint about the file shows.
 const MAX_FILE_NAME_CHARS: usize = 120;

@@ -5,9 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::Json as Answer;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,12 +17,8 @@ use domain::{LinkReason, Money, OrderId, SaleId, UserId};
 use orders::holds::{HoldAction, HoldOutcome};
 use orders::linked_accounts::{GroupDetail, GroupList, GroupSummary};
 use store::AuditReason;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{SupportShoppers, ViewConsole};
-use web::extract::{Json, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::extract::{Json, PathIds, Query, State, SupportShoppers, ViewConsole};
+use web::{Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, private};
 
 /// How long a program waits while linked accounts are found for the first time. Then the answer asks it to try again.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -107,7 +101,7 @@ pub async fn list(
     let GroupList { groups, count, read_at, .. } = list.ok_or_else(being_computed)?;
     let next = Some(after.saturating_add(groups.len())).filter(|next| *next < count && !groups.is_empty());
     let groups = groups.iter().map(GroupJson::from).collect();
-    Ok((Cache::Private, Answer(GroupsResponse { groups, count, read_at, next })).into_response())
+    Ok(private(GroupsResponse { groups, count, read_at, next }))
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -141,7 +135,7 @@ pub async fn show(
     let orders = orders.into_iter().map(|order| order.found).collect();
     let orders = found_orders(&shop.store, orders).await?;
     let group = GroupJson::from(&summary);
-    Ok((Cache::Private, Answer(GroupResponse { group, orders, read_at, next })).into_response())
+    Ok(private(GroupResponse { group, orders, read_at, next }))
 }
 
 async fn existing_sale(shop: &Shop, sale: SaleId) -> Result<(), Problem> {

@@ -1,7 +1,6 @@
 //! What staff do with one held order in the console: hold, release, answer to an appeal. Its refund uses the same form
 //! as for any order.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -14,10 +13,8 @@ use domain::{Money, OrderId, UserId};
 use orders::holds::{HoldAction, HoldCounts, HoldOutcome};
 use pages::Chrome;
 use store::AuditReason;
-use web::extract::session::SupportShoppers;
-use web::extract::{Form, PathIds};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::see_other;
+use web::extract::{Form, PathIds, State, SupportShoppers};
+use web::{Code, Problem, see_other};
 use words::{Text, field_error, fill, problem};
 
 #[derive(Deserialize)]

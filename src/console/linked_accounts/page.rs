@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
@@ -20,14 +19,8 @@ use orders::linked_accounts::{GroupDetail, GroupList, GroupOrder, GroupSummary, 
 use pages::Chrome;
 use pages::filters::{self, grouped};
 use store::AuditReason;
-use web::Shop;
-use web::extract::session::{SupportShoppers, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::goods_name_and_cover;
-use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::extract::{Form, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
+use web::{Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
 use words::fill;
 
 #[derive(Default, Deserialize)]

@@ -19,11 +19,8 @@ use domain::sale::SaleMove;
 use domain::wire::wire_enum;
 use domain::{ParcelState, SaleState};
 use pages::{Chrome, filters};
-use web::extract::visitor::Visitor;
-use web::problem::Problem;
-use web::shared::FieldError;
-use web::shared::negotiation::personal;
-use web::views::error_text;
+use web::extract::Visitor;
+use web::{FieldError, Problem, error_text, personal};
 use words::{Text, fill};
 
 /// Items of one batch. Each takes a transaction or more.

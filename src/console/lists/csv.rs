@@ -3,12 +3,12 @@
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use encoding_rs::GB18030;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use tracing::error;
 
-use encoding_rs::GB18030;
 use store::StoreError;
-use web::cache_policy::Cache;
+use web::Cache;
 
 /// Excel reads UTF-8 only after this mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -1,7 +1,6 @@
 //! Saved views: a member of the staff saves the query of a list under a name. Each member sees and changes only their
 //! own views.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Response};
@@ -16,12 +15,8 @@ use crate::{StaffVisit, StaffVisitTo};
 use domain::text::tidy;
 use domain::{ConsoleList, Locale, SavedView, UserId};
 use store::SaveViewOutcome;
-use web::Shop;
-use web::extract::session::ViewConsole;
-use web::extract::visitor::{Density, Visitor, own_path};
-use web::extract::{Form, PathIds};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::see_other;
+use web::extract::{Density, Form, PathIds, State, ViewConsole, Visitor, own_path};
+use web::{Code, Problem, Shop, see_other};
 use words::{TablesText, fill, text};
 
 /// The notice that the query of a list may carry after a form about views.

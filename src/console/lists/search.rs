@@ -3,10 +3,8 @@
 //! number, users by the beginning of the name. Pages and sales are few, and only the latest questions are searched.
 
 use askama::Template;
-use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -15,14 +13,9 @@ use domain::wire::wire_enum;
 use domain::{OrderId, SaleId};
 use pages::{Chrome, filters};
 use store::{FoundOrder, FoundQuestion, OrderSearch, UserSearch};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::Query;
-use web::extract::session::ViewConsole;
-use web::extract::visitor::Visitor;
-use web::problem::Problem;
-use web::shared::negotiation::personal;
+use web::extract::{Query, State, ViewConsole, Visitor};
 use web::shared::paths::console_link;
+use web::{Problem, Shop, personal, private};
 
 /// Hits of each kind.
 const MAX_OF_A_KIND: usize = 6;
@@ -50,7 +43,7 @@ pub async fn hits(
     Query(query): Query<SearchQuery>,
 ) -> Result<Response, Problem> {
     let hits = find(&shop, &visitor, &query.q).await?;
-    Ok((Cache::Private, Json(json!({"hits": hits}))).into_response())
+    Ok(private(json!({"hits": hits})))
 }
 
 async fn find(shop: &Shop, visitor: &Visitor, q: &str) -> Result<Vec<SearchHit>, Problem> {

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use domain::{ApprovalStatus, CaseKind, Currency, ModeName, Money, OrderStatus, QuestionStatus, RefundKind, SaleState};
-use domain::{ParcelState, PaymentStatus, Role};
+use domain::{
+    ApprovalStatus, CaseKind, Currency, ModeName, Money, OrderStatus, ParcelState, PaymentStatus, QuestionStatus,
+    RefundKind, Role, SaleState,
+};
 use words::{AuditText, Text, fill};
 
 /// How the value of a field reads.

@@ -4,10 +4,9 @@ pub mod fields;
 pub mod line;
 
 use askama::Template;
-use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,17 +22,10 @@ use domain::network::masked;
 use domain::{AuditAction, ConsoleList, Locale, Page};
 use pages::{Chrome, filters};
 use store::{AuditFilter, AuditRow, Store};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::Query;
-use web::extract::session::{Permission, Staff, ViewConsole, ViewSecurity};
-use web::problem::Problem;
-use web::shared::negotiation::personal;
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::extract::{Permission, Query, Staff, State, ViewConsole, ViewSecurity};
 use web::shared::paths::link_query;
 use web::shared::validation::{period, zone_of_days, zone_or_own};
-use web::shared::{FieldError, goods_name_and_cover};
-use web::views::error_text;
+use web::{Cursor, FieldError, LARGE_PAGE_SIZE, Problem, Shop, error_text, goods_name_and_cover, personal, private};
 use words::audit_action;
 
 #[derive(Serialize, JsonSchema)]
@@ -71,7 +63,7 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     let page = audit_log_page(&shop.store, &staff, &query).await?;
     let entries = page.items.into_iter().map(AuditEntry::from).collect();
-    Ok((Cache::Private, Json(AuditLogPage { entries, next: page.next })).into_response())
+    Ok(private(AuditLogPage { entries, next: page.next }))
 }
 
 // The query of the audit log, as its page and the API read it.

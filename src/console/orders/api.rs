@@ -1,9 +1,7 @@
 //! Orders of shoppers: search, detail, cancellation, refund, and the feed of changes for programs that keep a copy of all
 //! orders and must not miss one.
 
-use axum::Json as Answer;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,16 +18,10 @@ use store::{
     FoundOrder, IfDisputed, NewPartialRefund, PartialRefund, PaymentRecord, RefundRefusal, StaffRefund, Store,
     StoreError, WebhookRecord,
 };
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::client::ClientAddress;
-use web::extract::session::{ReadAddresses, Staff, SupportShoppers, ViewConsole};
-use web::extract::{Json, PathIds, Query};
-use web::idempotency::Repeatable;
-use web::problem::{Code, Problem};
+use web::extract::{ClientAddress, Json, PathIds, Query, ReadAddresses, Staff, State, SupportShoppers, ViewConsole};
 use web::shared::approvals::{self, ApprovalJson};
 use web::shared::orders::{InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, ReturnJson};
-use web::shared::pagination::Cursor;
+use web::{Code, Cursor, Problem, Repeatable, Shop, private};
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FoundOrderJson {
@@ -71,7 +63,7 @@ pub async fn search(
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
     let found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
     let orders = found_orders(&shop.store, found.items).await?;
-    Ok((Cache::Private, Answer(OrderList { orders, next: found.next })).into_response())
+    Ok(private(OrderList { orders, next: found.next }))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -161,7 +153,7 @@ pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem
     let mut found = found_orders(&shop.store, vec![found]).await?.remove(0);
     (found.order.invoice, found.order.returned) = (invoice, known.map(ReturnJson::from));
     let order = OrderDetail { found, history, payments, cases, approvals };
-    Ok((Cache::Private, Answer(OneOrder { order })).into_response())
+    Ok(private(OneOrder { order }))
 }
 
 pub(crate) async fn existing_order(shop: &Shop, id: OrderId) -> Result<Order, Problem> {
@@ -190,7 +182,7 @@ pub async fn recipient(
     let order = existing_order(&shop, id).await?;
     let reason = check_reveal_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     let recipient = reveal_recipient(&shop, &staff, client, &order, &reason).await?;
-    Ok((Cache::Private, Answer(RecipientJson { recipient })).into_response())
+    Ok(private(RecipientJson { recipient }))
 }
 
 /// The reason, which only staff read, and the message to the order's owner.
@@ -326,7 +318,7 @@ pub async fn changes(
     let page = shop.store.orders().changed_orders(query.after.read("after")?).await?.ok_or(Code::CursorExpired)?;
     let orders = found_orders(&shop.store, page.orders).await?;
     let list = ChangedOrderList { orders, next: page.next.to_string(), has_more: page.has_more };
-    Ok((Cache::Private, Answer(list)).into_response())
+    Ok(private(list))
 }
 
 web::operations! { "administrators"

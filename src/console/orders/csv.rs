@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::response::Response;
 use futures::stream;
 use jiff::tz::TimeZone;
@@ -14,12 +13,8 @@ use crate::lists::csv::{Record, download};
 use crate::orders::search::OrderSearchQuery;
 use domain::{AuditAction, Locale, Money, OrderId, SaleId, SecurityClass};
 use store::{FoundOrder, OrderSearch, Store, StoreError};
-use web::Shop;
-use web::extract::Query;
-use web::extract::client::ClientAddress;
-use web::extract::session::{ReadAddresses, Staff, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::problem::Problem;
+use web::extract::{ClientAddress, Query, ReadAddresses, Staff, State, ViewConsole, Visitor};
+use web::{Problem, Shop};
 
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;

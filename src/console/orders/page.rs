@@ -1,7 +1,7 @@
 //! The console's pages about orders: the search, one order with its history and payments, and its cancellation or
 //! refund.
 
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -21,17 +21,10 @@ use domain::{Address, ConsoleList, Order, OrderId, Page, RefundTarget};
 use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use payments::staff_refunds::RefundAnswer;
 use store::{NewPartialRefund, RefundRefusal, StaffAction, StaffRefund};
-use web::Shop;
-use web::extract::client::ClientAddress;
-use web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::idempotency::Repeatable;
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{ClientAddress, Form, PathIds, Query, ReadAddresses, State, SupportShoppers, ViewConsole, Visitor};
 use web::shared::validation::price;
-use web::shared::{FieldError, NoticeQuery, goods_name_and_cover};
 use web::views::AddressView;
+use web::{Code, FieldError, NoticeQuery, Problem, Repeatable, Shop, goods_name_and_cover, personal, see_other};
 
 pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,

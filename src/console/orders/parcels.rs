@@ -1,11 +1,9 @@
 //! Parcels of orders: one is moved or corrected on the page of its order or by a program, many by a file.
 
 use askama::Template;
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::extract::multipart::{Multipart, MultipartRejection};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -17,16 +15,10 @@ use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
 use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove};
 use domain::{Locale, OrderId, ParcelState};
 use orders::parcels::{MAX_LINES, ParcelLine, ParcelReport};
-use pages::filters;
+use pages::{Chrome, filters};
 use store::ParcelActor;
-use web::cache_policy::Cache;
-use web::extract::session::{SupportShoppers, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Json, LongForm, PathIds, UPLOAD_TIMEOUT};
-use web::problem::{Code, Problem};
-use web::shared::FieldError;
-use web::shared::negotiation::{personal, see_other};
-use web::views::{Chrome, error_text};
+use web::extract::{Form, Json, LongForm, PathIds, State, SupportShoppers, UPLOAD_TIMEOUT, ViewConsole, Visitor};
+use web::{Code, FieldError, Problem, error_text, personal, private, see_other};
 use words::{field_error, problem};
 
 /// Bytes of a file of parcels. A line has about a hundred.
@@ -112,7 +104,7 @@ pub async fn import(
         unchanged: count_same(&report),
         refused: refused.collect(),
     };
-    Ok((Cache::Private, Answer(ParcelFileAnswer { report })).into_response())
+    Ok(private(ParcelFileAnswer { report }))
 }
 
 fn count_new(report: &ParcelReport) -> usize {

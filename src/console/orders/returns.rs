@@ -1,6 +1,5 @@
 //! Returns of orders: staff accept or refuse them, and receive the goods with a refund.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
@@ -15,14 +14,10 @@ use domain::{Money, Order, OrderId};
 use orders::support::StaffActionReason;
 use payments::staff_refunds::RefundAnswer;
 use store::{ReceivedReturn, RefundRefusal, StaffRefund};
-use web::Shop;
-use web::extract::session::SupportShoppers;
-use web::extract::{Form, Json, PathIds};
-use web::idempotency::Repeatable;
-use web::problem::Problem;
-use web::shared::negotiation::see_other;
+use web::extract::{Form, Json, PathIds, State, SupportShoppers};
+use web::shared::approvals;
 use web::shared::validation::price;
-use web::shared::{FieldError, approvals};
+use web::{FieldError, Problem, Repeatable, Shop, see_other};
 
 /// The answer to a return. The owner of the order reads it.
 #[derive(Deserialize, JsonSchema)]

@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use domain::{OrderId, UserId};
 use store::{OrderSearch, Store, StoreError};
-use web::shared::FieldError;
 use web::shared::orders::parse_statuses;
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
+use web::shared::pagination::MAX_PAGE_SIZE;
 use web::shared::validation::{optional, time};
+use web::{Cursor, FieldError, LARGE_PAGE_SIZE};
 
 /// The value of the filter by parcel for paid orders of which nothing was packed.
 pub const TO_PACK: &str = "to_pack";

@@ -18,11 +18,12 @@ use domain::{
     ApprovalStatus, DisputeState, GoodsReturn, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState,
     PaymentStatus, RefundTarget, ReturnState, SaleId, ledger,
 };
+use pages::Chrome;
 use pages::filters::{self, grouped};
 use store::{Approval, FoundOrder, FoundTotals, PaymentCase, PaymentRecord, WALLET};
-use web::shared::FieldError;
 use web::shared::paths::link_query;
-use web::views::{AddressView, Chrome, HoldEvent, error_text, hold_events};
+use web::views::{AddressView, HoldEvent, hold_events};
+use web::{FieldError, error_text};
 use words::{field_error, fill, problem};
 
 /// The orders that match a search.

@@ -11,8 +11,7 @@ use axum::response::Response;
 
 use domain::SaleId;
 use pages::{Chrome, filters};
-use web::problem::Problem;
-use web::shared::negotiation::personal;
+use web::{Problem, personal};
 
 /// How long a page waits for figures. Most sales have theirs by then, and every page should be there within 200 ms.
 pub const PAGE_PATIENCE: Duration = Duration::from_millis(100);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use futures::stream;
@@ -18,12 +17,8 @@ use pages::Chrome;
 use pages::filters::{self, grouped};
 use pages::plot::{Column, LinePlot, Scale, Series, columns};
 use store::StoreError;
-use web::Shop;
-use web::extract::PathIds;
-use web::extract::session::{Staff, ViewConsole};
-use web::problem::{Code, Problem};
-use web::shared::goods_name_and_cover;
-use web::shared::negotiation::personal;
+use web::extract::{PathIds, Staff, State, ViewConsole};
+use web::{Code, Problem, Shop, goods_name_and_cover, personal};
 use words::{ReportText, fill, refusal_reasons};
 
 const HEADER: [&str; 6] = ["section", "name", "from_ms", "value", "earlier", "difference"];

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -17,16 +17,9 @@ use control::checklist::{CheckState, ChecklistItem};
 use control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
 use domain::{GoodsId, Money, Phase, Sale, SaleId, SalePatch, SaleState};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, RequestId, SaleDraft, SaleRefusal, SaveOptions};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Json, PathIds, Query, entity_tag, expected_versions};
-use web::idempotency::Repeatable;
-use web::problem::{Code, Problem};
-use web::shared::FieldError;
-use web::shared::pagination::Cursor;
+use web::extract::{Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions};
 use web::shared::validation::{check_sale, check_window, doubts};
+use web::{Cache, Code, Cursor, FieldError, Problem, Repeatable, Shop, no_content, private};
 
 /// A sale to create: what has no default, and any other values.
 #[derive(Deserialize)]
@@ -145,7 +138,7 @@ pub(crate) async fn planned(
     if let Some(other) = shop.store.sales().overlapping(&sale).await? {
         warnings.push(PlanWarning { field: "opens_at", code: "overlap", sale_id: Some(other) });
     }
-    Ok(([version], axum::Json(PlannedSale { sale, stock, warnings })))
+    Ok(([version], Json(PlannedSale { sale, stock, warnings })))
 }
 
 /// Schedules a draft.
@@ -171,7 +164,7 @@ pub async fn unschedule(call: StaffCallTo<ManageSales, SaleId>) -> Result<Respon
 /// Deletes a draft.
 pub async fn delete((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
     shop.sales_admin.delete_draft(id, admin.actor()).await?;
-    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+    Ok(no_content())
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -202,7 +195,7 @@ pub async fn checklist(
     let checks = checks.into_iter();
     let checks =
         checks.map(|check| ChecklistItemJson { text: finding_sentence(visitor.locale, &check), check }).collect();
-    Ok((Cache::Private, axum::Json(ChecklistResponse { sale_id: id, ready, checks })).into_response())
+    Ok(private(ChecklistResponse { sale_id: id, ready, checks }))
 }
 
 fn checked(draft: SaleDraft) -> Result<SaleDraft, Problem> {
@@ -245,7 +238,7 @@ async fn change(
     change: SaleCommand,
 ) -> Result<Response, Problem> {
     let ChangedSale { sale, applied } = shop.sales_admin.change(id, change, admin.actor()).await?;
-    Ok(axum::Json(OneSale { sale, stock: applied }).into_response())
+    Ok(Json(OneSale { sale, stock: applied }).into_response())
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -318,7 +311,7 @@ pub async fn list(
     });
     let list =
         SaleList { sales: sales.collect(), queue: QueueDepth { ready: overview.queue_ready }, next: overview.next };
-    Ok((Cache::Private, axum::Json(list)).into_response())
+    Ok(private(list))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -328,7 +321,7 @@ struct SaleResponse {
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
     let sale = shop.store.sales().get(id).await?.ok_or(Code::NoSuchSale)?;
-    Ok((Cache::Private, [(ETAG, entity_tag(sale.version))], axum::Json(SaleResponse { sale })).into_response())
+    Ok((Cache::Private, [(ETAG, entity_tag(sale.version))], Json(SaleResponse { sale })).into_response())
 }
 
 /// Changes a sale that has not begun. With `If-Match`, only if it has a version that it names. Without it, absent

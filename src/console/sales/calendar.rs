@@ -1,7 +1,6 @@
 //! The calendar of sales, one month per page, in the time zone that the query names.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::civil::Date;
@@ -13,12 +12,9 @@ use crate::StaffVisit;
 use domain::calendar::{Month, day, hour};
 use domain::{Goods, Locale, Sale, SaleId, SaleState};
 use pages::{Chrome, filters};
-use web::extract::Query;
-use web::extract::session::ViewConsole;
-use web::extract::visitor::Visitor;
-use web::problem::Problem;
-use web::shared::negotiation::personal;
+use web::extract::{Query, State, ViewConsole, Visitor};
 use web::shared::validation::zone_or_own;
+use web::{Problem, personal};
 
 /// The opening hour that the calendar proposes for a new sale: the evening, when most shoppers have time.
 const DEFAULT_OPENING_HOUR: i8 = 20;

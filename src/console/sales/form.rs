@@ -1,7 +1,6 @@
 //! The form that creates a sale, edits one that has not begun, or creates a copy.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::tz::TimeZone;
@@ -19,15 +18,10 @@ use domain::{Goods, Locale, Rush, Sale, SaleId, SaleState, Window};
 use pages::Chrome;
 use pages::filters::{self, action, discount_label};
 use store::{Redefinition, SaleRefusal};
-use web::Shop;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
+use web::shared::SaleNoticeQuery;
 use web::shared::validation::time;
-use web::shared::{FieldError, SaleNoticeQuery};
-use web::views::error_text;
+use web::{Code, FieldError, Problem, Shop, error_text, personal, see_other};
 use words::{fill, text};
 
 /// The values that a new form is filled with.

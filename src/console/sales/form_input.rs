@@ -5,11 +5,12 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use domain::draw::Beacon;
-use domain::ledger;
 use domain::spread::advised_spread_ms;
-use domain::{Currency, EligibilityRules, GoodsId, Locale, ModeName, Money, Rush, Sale, SaleMode, SalePatch, Window};
+use domain::{
+    Currency, EligibilityRules, GoodsId, Locale, ModeName, Money, Rush, Sale, SaleMode, SalePatch, Window, ledger,
+};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
-use web::shared::FieldError;
+use web::FieldError;
 use web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, time};
 
 /// All values as entered.

@@ -3,24 +3,21 @@
 //! owner puts it away.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 
+use crate::StaffVisit;
 use crate::sales::form::CheckList;
 use crate::sales::view::AdminSale;
-use crate::{Chrome, StaffVisit};
 use control::checklist::CheckState;
 use control::today::Today;
 use domain::{AuditAction, Locale, Money, SaleState, ShopSettings};
+use pages::Chrome;
 use pages::filters::{self, grouped};
 use store::{AuditFilter, MAX_COUNTED_PENDING, StoreError};
-use web::Shop;
-use web::extract::session::ManageStaff;
-use web::extract::visitor::Visitor;
-use web::problem::{Code, Problem};
-use web::shared::negotiation::see_other;
+use web::extract::{ManageStaff, State, Visitor};
 use web::shared::paths::console_link;
+use web::{Code, Problem, Shop, see_other};
 use words::{OverviewText, fill, text};
 
 #[derive(Debug, Template)]

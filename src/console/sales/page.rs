@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
@@ -17,14 +17,8 @@ use crate::{StaffVisit, StaffVisitTo};
 use control::sales_admin::{AppliedParts, ChangedSale, PastSales, SaleCommand, SaleRow};
 use domain::{ConsoleList, Goods, GoodsId, Locale, Sale, SaleId};
 use store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
-use web::Shop;
-use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::idempotency::Repeatable;
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::Cursor;
+use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
+use web::{Code, Cursor, Problem, Repeatable, Shop, personal, see_other};
 
 /// Ended sales on one page.
 const PAST_PAGE_SIZE: i64 = 10;

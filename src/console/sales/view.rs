@@ -2,16 +2,15 @@
 
 use askama::Template;
 
+use crate::Tab;
 use crate::lists::bulk::BulkSaleAction;
 use crate::lists::saved_views::ListBar;
-use crate::sales::overview::FirstStep;
-use crate::sales::overview::OverviewPart;
-use crate::{Chrome, Tab};
+use crate::sales::overview::{FirstStep, OverviewPart};
 use control::today::Today;
 use domain::sale::SaleMove;
 use domain::wire::wire_enum;
 use domain::{Goods, Locale, ModeName, Money, Phase, Picture, Sale, SaleId, SaleMode, SaleState};
-use pages::filters;
+use pages::{Chrome, filters};
 use store::MAX_COUNTED_PAST;
 use words::{fill, text};
 

@@ -1,10 +1,9 @@
 //! Accounts of shoppers and staff.
 
-use axum::extract::State;
+use axum::Extension;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json as Answer};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,15 +12,12 @@ use crate::{StaffCall, StaffCallTo};
 use accounts::administration::{check_block_reason, staff_role};
 use domain::{Page, Role, UserId};
 use store::{AccountChange, AccountEdit, StaffPolicy, Store, User, UserSearch};
-use web::cache_policy::Cache;
-use web::extract::session::{ManageStaff, Permission, SupportShoppers, ViewConsole};
-use web::extract::{Json, PathIds, Query, entity_tag, expected_versions};
-use web::idempotency::{NotKept, Repeatable};
-use web::problem::{Code, Problem};
+use web::extract::{
+    Json, ManageStaff, PathIds, Permission, Query, State, SupportShoppers, ViewConsole, entity_tag, expected_versions,
+};
 use web::shared::SessionJson;
-use web::shared::negotiation::created;
 use web::shared::orders::OrderJson;
-use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
+use web::{Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, NotKept, Problem, Repeatable, created, private};
 
 /// An account as the staff see it.
 #[derive(Serialize, JsonSchema)]
@@ -84,10 +80,6 @@ struct AccountDetail {
 struct AccountWithPassword {
     user: AccountJson,
     password: String,
-}
-
-fn private(body: impl Serialize) -> Response {
-    (Cache::Private, Answer(body)).into_response()
 }
 
 /// An answer about something that has a version.

@@ -1,7 +1,6 @@
 //! The console's page of messages, for owners: without a mail server it is where links are read.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -13,11 +12,8 @@ use domain::{MailState, Page};
 use mail::{Letter, LinkView};
 use pages::{Chrome, filters};
 use store::Mail;
-use web::extract::Query;
-use web::extract::session::ReadMail;
-use web::problem::Problem;
-use web::shared::negotiation::personal;
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::extract::{Query, ReadMail, State};
+use web::{Cursor, LARGE_PAGE_SIZE, Problem, personal};
 
 #[derive(Deserialize)]
 pub struct MailQuery {

@@ -1,7 +1,7 @@
 //! The console's pages about accounts.
 
 use askama::Template;
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -15,15 +15,9 @@ use accounts::administration::check_block_reason;
 use domain::{ConsoleList, Locale, Money, Order, Role, UserId, mail, network};
 use pages::{Chrome, filters};
 use store::{AccountChange, SessionRow, StaffPolicy, User};
-use web::Shop;
-use web::extract::session::{SupportShoppers, ViewConsole};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::DEFAULT_PAGE_SIZE;
-use web::shared::{FieldError, NoticeQuery, balance_of};
-use web::views::error_text;
+use web::extract::{Form, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
+use web::shared::balance_of;
+use web::{Code, DEFAULT_PAGE_SIZE, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
 use words::problem;
 
 pub async fn list(

@@ -1,7 +1,6 @@
 //! The console's page about the staff, for owners.
 
 use axum::Extension;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -12,14 +11,8 @@ use accounts::AccountRefusal;
 use accounts::administration::staff_role;
 use domain::{Locale, Role, UserId};
 use store::{AccountChange, AccountEdit};
-use web::Shop;
-use web::extract::session::ManageStaff;
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::idempotency::{NotKept, Repeatable};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
-use web::shared::{FieldError, NoticeQuery};
+use web::extract::{Form, ManageStaff, PathIds, Query, State, Visitor};
+use web::{Code, FieldError, NotKept, NoticeQuery, Problem, Repeatable, Shop, personal, see_other};
 
 type OwnerRequest = StaffVisit<ManageStaff>;
 

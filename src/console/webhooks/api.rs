@@ -1,6 +1,5 @@
 //! Endpoints of events for programs: what owners do on the console's page.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -12,13 +11,8 @@ use crate::{StaffCall, StaffCallTo};
 use domain::Page;
 use domain::event::{DeliveryState, EndpointState, EventChoice, EventKind, endpoint_url};
 use store::{AttemptResult, Delivery, Endpoint, EndpointEdit, Replay};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::ManageWebhooks;
-use web::extract::{Json, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::created;
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::extract::{Json, ManageWebhooks, PathIds, Query, State};
+use web::{Cache, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, created, private};
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Webhook")]
@@ -68,10 +62,6 @@ struct NewWebhook {
 #[derive(Serialize, JsonSchema)]
 struct WebhookSecret {
     secret: String,
-}
-
-fn private(body: impl Serialize) -> Response {
-    (Cache::Private, axum::Json(body)).into_response()
 }
 
 /// The endpoint, or 404.

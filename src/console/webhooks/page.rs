@@ -2,7 +2,6 @@
 //! sent to it.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -15,13 +14,9 @@ use domain::{Locale, Page};
 use mail::webhooks::Secret;
 use pages::{Chrome, filters};
 use store::{Delivery, Endpoint, EndpointEdit, Replay};
-use web::Shop;
-use web::extract::session::ManageWebhooks;
-use web::extract::visitor::Visitor;
-use web::extract::{LongForm, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{LongForm, ManageWebhooks, PathIds, Query, State, Visitor};
 use web::shared::validation::time;
+use web::{Code, Problem, Shop, personal, see_other};
 use words::{field_error, fill};
 
 fn list_path(locale: Locale) -> String {

@@ -1,7 +1,5 @@
 //! The account of the signed-in user: password, sessions, second factor, export, deletion.
 
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, SET_COOKIE};
 use axum::response::{IntoResponse, Response};
@@ -14,13 +12,9 @@ use uuid::Uuid;
 use crate::UserCall;
 use accounts::{DeletionRefusal, DeletionRequest, Device, Enrolment, Session};
 use domain::{Role, SecurityClass, UserId};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::client::ClientDevice;
-use web::extract::session::SignedIn;
-use web::extract::{Json, PathIds, Secret};
-use web::problem::{Code, Problem};
+use web::extract::{ClientDevice, Json, PathIds, Secret, SignedIn, State};
 use web::shared::SessionJson;
+use web::{Cache, Code, Problem, Shop, private};
 
 #[derive(Serialize, JsonSchema)]
 struct AccountResponse {
@@ -81,7 +75,7 @@ pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response
         must_change_password: user.must_change_password,
         passkeys: user.passkeys,
     };
-    Ok((Cache::Private, Answer(AccountResponse { account })).into_response())
+    Ok(private(AccountResponse { account }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -123,7 +117,7 @@ pub async fn step_up(
 pub async fn sessions((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let rows = shop.accounts.sessions_of(&session).await?;
     let sessions: Vec<SessionJson> = rows.into_iter().map(|row| SessionJson::of(row, Some(session.id))).collect();
-    Ok((Cache::Private, Answer(SessionList { sessions })).into_response())
+    Ok(private(SessionList { sessions }))
 }
 
 pub async fn end_session(
@@ -146,7 +140,7 @@ pub async fn enrol((State(shop), SignedIn(session)): UserCall) -> Result<Respons
     let name = settings.name(settings.languages.default_locale());
     let Enrolment { secret, url, signed: enrolment, .. } = shop.accounts.enrol(&session, name)?;
     let answer = EnrolmentJson { secret, url, enrolment };
-    Ok((Cache::Private, Answer(answer)).into_response())
+    Ok(private(answer))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -168,7 +162,7 @@ pub async fn set_second_factor(
     let present = present_code.as_deref();
     let recovery_codes =
         shop.accounts.set_second_factor(&session, &device, &enrolment, password.0, &code, present).await?;
-    Ok((Cache::Private, Answer(RecoveryCodes { recovery_codes })).into_response())
+    Ok(private(RecoveryCodes { recovery_codes }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -219,7 +213,7 @@ pub async fn export_account(shop: &Shop, session: &Session) -> Result<Response, 
     let data = shop.store.accounts().export_of(session.user_id, shop.clock.now()).await?.ok_or(Code::NotSignedIn)?;
     shop.security.record(SecurityClass::Exported, Some(session.user_id), None, "own_data");
     let attachment = [(CONTENT_DISPOSITION, "attachment; filename=\"seckill-my-data.json\"")];
-    Ok((Cache::Private, attachment, Answer(data)).into_response())
+    Ok((Cache::Private, attachment, Json(data)).into_response())
 }
 
 /// Deletes the account, unless one of its orders is open in the database or on its way there.

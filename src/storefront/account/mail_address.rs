@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -12,15 +11,9 @@ use crate::account::page::{AccountFormState, field_of, page, report_done};
 use crate::recovery::page::{LinkToken, VerifyAddressPage};
 use crate::sign_in::page::beside;
 use accounts::AccountRefusal;
-use web::Shop;
-use web::extract::client::ClientDevice;
-use web::extract::session::SignedIn;
-use web::extract::visitor::Visitor;
-use web::extract::{Form, Secret};
-use web::problem::Problem;
-use web::shared::FieldError;
-use web::shared::negotiation::personal;
+use web::extract::{ClientDevice, Form, Secret, SignedIn, State, Visitor};
 use web::shared::paths::account_path;
+use web::{FieldError, Problem, Shop, personal};
 
 #[derive(Deserialize)]
 pub struct AddressForm {

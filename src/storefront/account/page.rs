@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Response};
@@ -17,17 +16,12 @@ use domain::ledger::money;
 use domain::{Money, Role};
 use pages::{Chrome, filters};
 use store::{AccountMail, Passkey, SessionRow, User};
-use web::Shop;
-use web::extract::client::ClientDevice;
-use web::extract::session::SignedIn;
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query, Secret};
+use web::extract::{ClientDevice, Form, PathIds, Query, Secret, SignedIn, State, Visitor};
 use web::packets::form::qr_code;
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::account_path;
-use web::shared::{FieldError, NoticeQuery, balance_of, set_aside};
-use web::views::{error_text, passkey_words};
+use web::shared::{balance_of, set_aside};
+use web::views::passkey_words;
+use web::{Code, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
 use words::{fill, problem};
 
 pub(crate) fn report_done(visitor: &Visitor, action: &str) -> Response {

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -13,11 +11,8 @@ use crate::UserCall;
 use domain::mail::masked;
 use domain::mail::{PushEndpoint, PushKeys};
 use domain::{Locale, SaleId, SaleState};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::SignedIn;
-use web::extract::{Json, SalePath};
-use web::problem::{Code, Problem};
+use web::extract::{Json, SalePath, SignedIn, State};
+use web::{Cache, Code, Problem, Shop, private};
 
 #[derive(Serialize, JsonSchema)]
 struct PushResponse {
@@ -30,7 +25,7 @@ struct PushResponse {
 pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let subscribed = shop.store.push().is_subscribed(session.id).await?;
     let response = PushResponse { key: shop.push.public().await?, subscribed };
-    Ok((Cache::Private, Answer(response)).into_response())
+    Ok(private(response))
 }
 
 /// The fields of a browser's `PushSubscription`, and the language of the page.
@@ -97,7 +92,7 @@ pub async fn reminders(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) 
     announced(&shop, sale).await?;
     let store = shop.store.clone();
     let known = shop.reminder_counts.wait(sale, async move { store.reminders().count(sale).await }).await?;
-    Ok((Cache::Live, Answer(ReminderCount { sale_id: sale, accounts: *known.value })).into_response())
+    Ok((Cache::Live, Json(ReminderCount { sale_id: sale, accounts: *known.value })).into_response())
 }
 
 pub async fn reminder(
@@ -113,7 +108,7 @@ pub async fn reminder(
         mail: own.address.filter(|_| shop.sends_mail).map(|address| masked(&address)),
         push: own.is_pushed,
     };
-    Ok((Cache::Private, Answer(response)).into_response())
+    Ok(private(response))
 }
 
 /// Sets a reminder: the shop notifies the account a few minutes before the start, by mail and in its subscribed

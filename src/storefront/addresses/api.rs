@@ -1,7 +1,5 @@
 //! The addresses saved in a shopper's account.
 
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -11,11 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::UserCall;
 use domain::{Address, AddressId, GivenAddress};
 use store::{AddressEdit, SavedAddress};
-use web::cache_policy::Cache;
-use web::extract::session::SignedIn;
-use web::extract::{Json, PathIds, entity_tag, expected_versions};
-use web::problem::{Code, FieldProblem, Problem};
-use web::shared::negotiation::created;
+use web::extract::{Json, PathIds, SignedIn, State, entity_tag, expected_versions};
+use web::{Cache, Code, FieldProblem, Problem, created, private};
 
 /// A new or changed address.
 #[derive(Deserialize, JsonSchema)]
@@ -47,7 +42,7 @@ pub fn check_address(address: Address, prefix: &str) -> Result<Address, Problem>
 
 pub async fn list((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let addresses = shop.store.accounts().addresses_of(session.user_id).await?;
-    Ok((Cache::Private, Answer(AddressList { addresses })).into_response())
+    Ok(private(AddressList { addresses }))
 }
 
 pub async fn show(
@@ -84,7 +79,7 @@ async fn save(
 
 fn answer(address: SavedAddress) -> Response {
     let version = [(ETAG, entity_tag(address.version()))];
-    (Cache::Private, version, Answer(OneAddress { address })).into_response()
+    (Cache::Private, version, Json(OneAddress { address })).into_response()
 }
 
 /// Deletes an address. With `If-Match` only a version that it names.

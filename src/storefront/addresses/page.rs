@@ -1,7 +1,6 @@
 //! The pages of the addresses saved in an account.
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
@@ -13,14 +12,10 @@ use domain::address::{AddressError, COUNTRIES};
 use domain::{Address, AddressId, Locale, Money, OrderId, SaleId};
 use pages::{Chrome, filters};
 use store::{AddressEdit, AddressRefusal, SavedAddress};
-use web::extract::session::SignedIn;
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{Form, PathIds, Query, SignedIn, State, Visitor};
 use web::shared::paths::{eligibility_path, sale_path};
-use web::shared::{FieldError, NoticeQuery};
 use web::views::AddressView;
+use web::{Code, FieldError, NoticeQuery, Problem, personal, see_other};
 use words::{OrdersText, country, field_error, text};
 
 /// The fields of an address as entered, and the fields that the forms around them add.

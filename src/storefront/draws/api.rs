@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -13,19 +11,15 @@ use futures::{TryStreamExt, stream};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use tracing::error;
 
 use crate::json_response;
 use domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof, RoundChange};
 use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, SaleId};
-use serde_json::{Map, Value};
 use store::{Draw, Store, StoreError};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::SalePath;
-use web::extract::client::ClientAddress;
-use web::extract::session::SignedIn;
-use web::problem::{Code, Problem};
+use web::extract::{ClientAddress, Json, SalePath, SignedIn, State};
+use web::{Cache, Code, Problem, Shop, no_content, private};
 
 /// An entry as its owner sees it.
 #[derive(Serialize, JsonSchema)]
@@ -84,7 +78,7 @@ pub async fn own(
 ) -> Result<Response, Problem> {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let entry = shop.store.draws().draw_entry(sale, session.user_id).await?.ok_or(Code::NotEntered)?;
-    Ok((Cache::Private, Json(entry_response(&shop, sale, draw.state, &entry))).into_response())
+    Ok(private(entry_response(&shop, sale, draw.state, &entry)))
 }
 
 /// Withdraws the account's entry, while the sale is open.
@@ -95,7 +89,7 @@ pub async fn withdraw(
     ClientAddress(client): ClientAddress,
 ) -> Result<Response, Problem> {
     shop.entries.withdraw(sale, session.user_id, client).await?;
-    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+    Ok(no_content())
 }
 
 #[derive(Serialize, JsonSchema)]

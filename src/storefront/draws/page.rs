@@ -3,27 +3,20 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 
-use crate::UserVisit;
-use crate::eligibility;
+use crate::{UserVisit, eligibility};
 use domain::draw::{Beacon, EntryId, Exclusion, Proof, PublicRound};
 use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Picture, Sale, SaleId};
 use pages::onward::OnwardSale;
 use pages::{Chrome, filters};
 use store::Draw;
-use web::Shop;
-use web::extract::PathIds;
-use web::extract::client::ClientAddress;
-use web::extract::session::SignedIn;
-use web::extract::visitor::Visitor;
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{ClientAddress, PathIds, SignedIn, State, Visitor};
+use web::shared::onward_from;
 use web::shared::paths::entry_path;
-use web::shared::{goods_name_and_cover, onward_from};
+use web::{Code, Problem, Shop, goods_name_and_cover, personal, see_other};
 use words::fill;
 
 pub async fn show(

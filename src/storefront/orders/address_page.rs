@@ -1,6 +1,5 @@
 //! Choosing or entering the address of an order: between purchase and payment, or later if it is missing.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
@@ -12,15 +11,9 @@ use domain::address::AddressError;
 use domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, UserId};
 use orders::OrderRefusal;
 use store::{AddressRefusal, SavedAddress, StoreError, WALLET};
-use web::Shop;
-use web::extract::client::PayingPhone;
-use web::extract::session::SignedIn;
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds};
-use web::problem::Problem;
-use web::shared::goods_name_and_cover;
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{Form, PathIds, PayingPhone, SignedIn, State, Visitor};
 use web::shared::paths::{order_address_path, order_path};
+use web::{Problem, Shop, goods_name_and_cover, personal, see_other};
 
 pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,

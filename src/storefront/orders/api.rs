@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -21,16 +20,12 @@ use domain::{Address, AddressId, GivenAddress, Order, OrderHold, OrderId, OrderS
 use engine::gate::AdmissionRequest;
 use engine::purchase::PurchaseOutcome;
 use orders::OrderLookup;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract;
-use web::extract::session::SignedIn;
-use web::extract::{PathIds, Query, SalePath, from_json, json_body};
-use web::problem::{Code, Problem, refused_purchase};
+use web::extract::{Json, PathIds, Query, SalePath, SignedIn, State, from_json, json_body};
+use web::problem::refused_purchase;
 use web::shared::orders::{
     HoldJson, InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, ReturnJson, parse_statuses,
 };
-use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use web::{Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, private};
 
 /// How long a replay waits for the status of its order. Without the database a read would take seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
@@ -207,7 +202,7 @@ pub async fn show(
         OrderLookup::NotFound => return Err(Code::NotFound.into()),
         OrderLookup::Unknown => return Err(Code::Unavailable.into()),
     };
-    Ok((Cache::Private, Json(OwnOrderResponse { order })).into_response())
+    Ok(private(OwnOrderResponse { order }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -235,7 +230,7 @@ pub async fn list(
     let json =
         |order: Order| OrderJson { parcel: parcels.get(&order.id).map(ParcelJson::from), ..OrderJson::of(order, None) };
     let orders = page.items.into_iter().map(json).collect();
-    Ok((Cache::Private, Json(OrderList { orders, next: page.next })).into_response())
+    Ok(private(OrderList { orders, next: page.next }))
 }
 
 pub async fn cancel(
@@ -270,7 +265,7 @@ pub struct DeliveryBody {
 pub async fn set_address(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
-    extract::Json(body): extract::Json<DeliveryBody>,
+    Json(body): Json<DeliveryBody>,
 ) -> Result<Response, Problem> {
     let address = match (body.address_id, body.address) {
         (Some(saved), None) => {

@@ -4,20 +4,15 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use domain::{Money, PaymentId};
-use pages::filters;
+use pages::{Chrome, filters};
 use payments::{Sandbox, Settled};
 use store::SandboxPayment;
-use web::Shop;
-use web::extract::PathIds;
-use web::extract::visitor::{Visitor, own_path, query_value};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
-use web::views::Chrome;
+use web::extract::{PathIds, State, Visitor, own_path, query_value};
+use web::{Code, Problem, Shop, personal, see_other};
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,

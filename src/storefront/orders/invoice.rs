@@ -1,7 +1,5 @@
 //! The receipt of an order, and the invoice that its owner asks for.
 
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,15 +9,10 @@ use crate::{UserCall, UserVisit};
 use domain::invoice::InvoiceTitle;
 use domain::{OrderId, SaleId, UserId};
 use store::InvoiceOutcome;
-use web::Shop;
-use web::extract::session::SignedIn;
-use web::extract::{Form, Json, PathIds};
-use web::problem::{Code, Problem};
-use web::receipts;
-use web::shared::FieldError;
-use web::shared::negotiation::see_other;
+use web::extract::{Form, Json, PathIds, SignedIn, State};
 use web::shared::orders::InvoiceJson;
 use web::shared::paths::order_path;
+use web::{Code, FieldError, Problem, Shop, receipts, see_other};
 
 /// To whom an invoice is made out.
 #[derive(Deserialize, JsonSchema)]
@@ -55,7 +48,7 @@ pub async fn put(
     let to = InvoiceTitle::check(&request.title, &request.tax_number).map_err(Problem::invalid)?;
     ask(&shop, session.user_id, (sale, id), &to).await?;
     let invoice = shop.store.orders().invoice_of(id).await?.ok_or(Code::NotFound)?.into();
-    Ok(Answer(InvoiceAnswer { invoice }).into_response())
+    Ok(Json(InvoiceAnswer { invoice }).into_response())
 }
 
 /// The form of an invoice.

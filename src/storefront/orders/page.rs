@@ -1,13 +1,10 @@
 //! The purchase form, and the pages of a shopper's orders.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::UserVisit;
 use crate::addresses::page::AddressCard;
-use crate::eligibility;
 use crate::orders::address_page as order_address;
 use crate::orders::address_page::OrderAddressState;
 use crate::orders::api::too_early;
@@ -15,6 +12,7 @@ use crate::orders::invoice::InvoiceFormState;
 use crate::orders::payments::{check_paid_here, pay_from};
 use crate::orders::returns::ReturnForm;
 use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
+use crate::{UserVisit, eligibility};
 use accounts::Session;
 use domain::ledger::money;
 use domain::order::OrderEvent;
@@ -25,18 +23,12 @@ use domain::{
 use engine::purchase::PurchaseOutcome;
 use orders::OrderLookup;
 use orders::holds::AppealRefusal;
-use web::Shop;
-use web::extract::client::PayingPhone;
-use web::extract::session::SignedIn;
-use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{Form, PathIds, PayingPhone, Query, SignedIn, State, Visitor};
 use web::shared::orders::parse_statuses;
-use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use web::shared::paths::{line_path, order_address_path, order_path};
-use web::shared::{balance_of, current_sales, goods_name_and_cover, onward_from, purchase_token};
+use web::shared::{balance_of, current_sales, onward_from, purchase_token};
 use web::views::AddressView;
+use web::{Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
 
 #[derive(Deserialize)]
 pub struct PurchaseForm {

@@ -5,9 +5,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, REFERRER_POLICY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -18,21 +16,13 @@ use serde::{Deserialize, Serialize};
 use crate::{UserCall, UserVisit};
 use accounts::Session;
 use domain::{Locale, Money, Order, OrderId, PaymentId, PaymentStatus, SaleId};
-use pages::filters;
+use pages::{Chrome, filters};
 use payments::{Begun, Notice, PayerChoice, PaymentError, RETURNED, payment_path};
 use store::{Checkout, OwnPayment, PaymentPurpose, WALLET};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::client::PayingPhone;
-use web::extract::session::SignedIn;
-use web::extract::visitor::{Visitor, locale};
-use web::extract::{MAX_BODY_BYTES, PathIds, body, from_json};
+use web::extract::{MAX_BODY_BYTES, PathIds, PayingPhone, SignedIn, State, Visitor, body, from_json, locale};
 use web::packets::form::qr_code;
-use web::problem::{Code, Problem};
-use web::shared::goods_name_and_cover;
-use web::shared::negotiation::{created, personal, see_other};
 use web::shared::paths::{order_path, wallet_path};
-use web::views::Chrome;
+use web::{Cache, Code, Problem, Shop, created, goods_name_and_cover, personal, private, see_other};
 
 /// Pays the order from the wallet if `source` is `wallet`. Otherwise begins a payment at the provider of that name, or at
 /// the first that takes it, and redirects there. `shown` is the amount that the form showed, in minor units; if the order
@@ -176,7 +166,7 @@ pub async fn start(
         let status = Some(PaymentStatus::Captured);
         let paid = StartedPayment { payment, checkout_url: None, scan: None, status };
         return Ok(match repeated {
-            true => (Cache::Private, Json(paid)).into_response(),
+            true => private(paid),
             false => created(location(sale, order.id, id), paid),
         });
     }
@@ -234,7 +224,7 @@ pub async fn show(
     if !is_of_sale {
         return Err(Code::NotFound.into());
     }
-    Ok((Cache::Private, Json(OnePayment { payment: own.into() })).into_response())
+    Ok(private(OnePayment { payment: own.into() }))
 }
 
 /// The notification of a provider in its own form. Its signature covers the raw bytes, so nothing is parsed before it is

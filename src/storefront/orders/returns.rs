@@ -1,7 +1,5 @@
 //! The return of an order that its owner asks for: asked, withdrawn, sent back.
 
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,14 +8,10 @@ use crate::orders::page::{self, OrderPageForms};
 use crate::{UserCall, UserVisit};
 use domain::returns::{ReturnRequest, ReturnStep};
 use domain::{OrderId, ParcelLabel, ReturnReason, SaleId, UserId};
-use web::Shop;
-use web::extract::session::SignedIn;
-use web::extract::{Form, Json, PathIds};
-use web::problem::{Code, Problem};
-use web::shared::FieldError;
-use web::shared::negotiation::see_other;
+use web::extract::{Form, Json, PathIds, SignedIn, State};
 use web::shared::orders::ReturnJson;
 use web::shared::paths::order_path;
+use web::{Code, FieldError, Problem, Shop, see_other};
 
 type OwnOrder = PathIds<(SaleId, OrderId)>;
 type Wrong = Vec<(&'static str, &'static str)>;
@@ -55,7 +49,7 @@ async fn step(shop: &Shop, user: UserId, order: (SaleId, OrderId), step: &Return
 async fn answer(shop: &Shop, user: UserId, order: (SaleId, OrderId), asked: &ReturnStep) -> Result<Response, Problem> {
     step(shop, user, order, asked).await?;
     let known = shop.store.orders().return_of(order.1).await?.ok_or(Code::NotFound)?;
-    Ok(Answer(OwnReturn { r#return: known.into() }).into_response())
+    Ok(Json(OwnReturn { r#return: known.into() }).into_response())
 }
 
 pub async fn ask(

@@ -16,11 +16,12 @@ use domain::{
     GoodsReturn, ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState, Picture, ReturnReason,
     ReturnState, SaleId,
 };
-use pages::filters;
 use pages::onward::OnwardSale;
+use pages::{Chrome, filters};
 use store::{PartialRefund, WALLET};
+use web::error_text;
 use web::shared::orders::parse_statuses;
-use web::views::{AddressView, Chrome, HoldEvent, error_text, hold_events};
+use web::views::{AddressView, HoldEvent, hold_events};
 use words::{field_error, fill};
 
 /// One order in the list.

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::Json as Answer;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,16 +15,10 @@ use domain::packet::{Giver, Share};
 use domain::{Money, PacketId, Role};
 use engine::packets::{ClaimedShare, Purse};
 use store::PacketClaim;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::client::ClientAddress;
-use web::extract::session::{ManageSales, Permission, SignedIn};
-use web::extract::{Json, PathIds, Query};
-use web::idempotency::Repeatable;
+use web::extract::{ClientAddress, Json, ManageSales, PathIds, Permission, Query, SignedIn, State};
 use web::packets::{GivenPacketResponse, NewPacket, PacketJson, PacketList, PacketSource, give_packet};
-use web::problem::{Code, Problem};
 use web::shared::approvals::OneApproval;
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::{Code, Cursor, LARGE_PAGE_SIZE, Problem, Repeatable, Shop, private};
 
 /// Gives a packet from the wallet, if the password was entered within 12 hours, or from the shop by staff who run
 /// sales, if they entered their password recently. Beyond a bound such a packet waits for a second person. A replay with the same key gives nothing more.
@@ -151,7 +143,7 @@ pub async fn show(
         claims: lines.collect(),
         next: claims.next,
     };
-    Ok((Cache::Private, Answer(detail)).into_response())
+    Ok(private(detail))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -191,14 +183,14 @@ pub async fn list(
             packet: PacketJson::of(view, &shop),
         });
         let packets = packets.collect();
-        return Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response());
+        return Ok(private(PacketList { packets, next: page.next }));
     }
     if query.received.is_some() {
         return Err(Problem::invalid_field("received", "repeated"));
     }
     let page = shop.packets.given(Giver::User(user), before, LARGE_PAGE_SIZE).await?;
     let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
-    Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response())
+    Ok(private(PacketList { packets, next: page.next }))
 }
 
 web::operations! { "packets"

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::header::{LOCATION, VARY};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -19,18 +18,12 @@ use domain::{Money, PacketId, UserId};
 use engine::packets::{ClaimRefusal, PacketView, Purse};
 use pages::{Chrome, compression, filters};
 use store::PacketClaim;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::client::ClientAddress;
-use web::extract::session::SignedIn;
-use web::extract::visitor::{Visitor, locale};
-use web::extract::{Form, PathIds, Query};
+use web::extract::{ClientAddress, Form, PathIds, Query, SignedIn, State, Visitor, locale};
 use web::packets::form::{PacketFields, PacketForm, PacketFormOutcome, qr_code};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{Content, personal, see_other};
-use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use web::shared::balance_of;
+use web::shared::negotiation::Content;
 use web::shared::paths::{packet_path, packet_share_url};
-use web::shared::{FieldError, balance_of};
+use web::{Cache, Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, Problem, Shop, personal, see_other};
 use words::{Text, field_error, fill};
 
 /// Redirects the shared URL to the page in the language that the browser prefers.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -11,12 +10,8 @@ use serde::Deserialize;
 
 use crate::UserCall;
 use crate::sign_in::api::request_recovery;
-use web::Shop;
-use web::extract::client::ClientDevice;
-use web::extract::session::SignedIn;
-use web::extract::visitor::locale;
-use web::extract::{Json, Secret};
-use web::problem::Problem;
+use web::extract::{ClientDevice, Json, Secret, SignedIn, State, locale};
+use web::{Problem, Shop};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

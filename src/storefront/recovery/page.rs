@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::FromRequestParts;
 use axum::http::header::{REFERRER_POLICY, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
@@ -13,16 +13,10 @@ use serde::Deserialize;
 use crate::sign_in::page::{Beside, beside};
 use accounts::{AccountRefusal, min_password_chars};
 use pages::{Chrome, filters};
-use web::Shop;
-use web::extract::client::ClientDevice;
 use web::extract::session::cookie;
-use web::extract::visitor::{Visitor, query_value};
-use web::extract::{Form, Secret};
-use web::problem::Problem;
-use web::shared::FieldError;
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{ClientDevice, Form, Secret, State, Visitor, query_value};
 use web::shared::paths::recovery_path;
-use web::views::error_text;
+use web::{FieldError, Problem, Shop, error_text, personal, see_other};
 
 /// The form behind the link of a message. Showing it changes nothing.
 pub async fn new_password(

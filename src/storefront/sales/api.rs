@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse, Response};
@@ -16,12 +14,9 @@ use crate::json_response;
 use domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, ShippingTable, Window};
 use engine::gate::{Button, IssuedToken};
 use pages::picture;
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::SignedIn;
-use web::extract::{AskingPage, SalePath};
-use web::problem::{Code, Problem};
+use web::extract::{AskingPage, Json, SalePath, SignedIn, State};
 use web::shared::purchase_token;
+use web::{Cache, Code, Problem, Shop};
 
 /// The live state of the button: JSON text that `gate` prepared at its last refresh.
 pub async fn button(

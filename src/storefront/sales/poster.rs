@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -13,12 +12,9 @@ use qrcode::{Color, QrCode};
 
 use domain::{Locale, Picture, Sale, SaleId, SaleState};
 use pages::{Chrome, assets, filters, picture};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::PathIds;
-use web::extract::visitor::Visitor;
-use web::problem::{Code, Problem};
+use web::extract::{PathIds, State, Visitor};
 use web::shared::paths::sale_path;
+use web::{Cache, Code, Problem, Shop};
 use words::Text;
 
 /// The picture is 780 wide on the poster. A smaller one keeps the saved file small.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -14,13 +13,8 @@ use crate::recovery::api::TokenBody;
 use accounts::{DueProof, RegistrationProof, Session};
 use domain::proof_of_work::{ITERATIONS, PARTS};
 use domain::{MailKind, UserId};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::client::ClientDevice;
-use web::extract::session::SignedIn;
-use web::extract::visitor::locale;
-use web::extract::{Json, Secret};
-use web::problem::Problem;
+use web::extract::{ClientDevice, Json, Secret, SignedIn, State, locale};
+use web::{Cache, Problem, Shop, private};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -64,7 +58,7 @@ pub async fn due_proof(State(shop): State<Arc<Shop>>, ClientDevice(device): Clie
         iterations: ITERATIONS.get(),
         free_at,
     });
-    Ok((Cache::Private, axum::Json(RegistrationJson { price })).into_response())
+    Ok(private(RegistrationJson { price }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -122,9 +116,9 @@ pub(crate) struct MeUser<'a> {
     role: &'static str,
 }
 
-fn me_json(session: &Session) -> axum::Json<MeJson<'_>> {
+fn me_json(session: &Session) -> Json<MeJson<'_>> {
     let Session { user_id, username, role, .. } = session;
-    axum::Json(MeJson { user: MeUser { id: *user_id, username, role: role.as_str() } })
+    Json(MeJson { user: MeUser { id: *user_id, username, role: role.as_str() } })
 }
 
 /// The cookie of a new session, and the account that it belongs to.

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -12,13 +11,9 @@ use crate::account::mail_address::TokenForm;
 use crate::recovery::page::LinkToken;
 use crate::sign_in::page::{ContactPage, ContactStep, ProofField, SignInPage, beside};
 use accounts::AccountRefusal;
-use web::Shop;
-use web::extract::Form;
-use web::extract::client::ClientDevice;
-use web::extract::visitor::Visitor;
-use web::problem::Problem;
-use web::shared::negotiation::personal;
+use web::extract::{ClientDevice, Form, State, Visitor};
 use web::shared::paths::registration_path;
+use web::{Problem, Shop, personal};
 
 #[derive(Deserialize)]
 pub struct ContactForm {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Response};
@@ -15,14 +14,10 @@ use domain::proof_of_work::{ITERATIONS, PARTS};
 use domain::{Locale, Money, Phase, Picture, Role, SaleId};
 use engine::catalogue::CatalogueEntry;
 use pages::{Chrome, filters};
-use web::Shop;
-use web::extract::client::ClientDevice;
-use web::extract::visitor::{Visitor, login_path, own_path};
-use web::extract::{Form, Query, Secret};
-use web::problem::Problem;
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{ClientDevice, Form, Query, Secret, State, Visitor, login_path, own_path};
 use web::shared::paths::sale_of_path;
 use web::views::passkey_words;
+use web::{Problem, Shop, personal, see_other};
 use words::{Text, field_error, problem};
 
 #[derive(Deserialize)]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -12,13 +11,9 @@ use domain::{Category, CategoryId, Locale, SaleId, SaleState};
 use engine::catalogue::CatalogueEntry;
 use pages::Chrome;
 use pages::filters::{self, action, categories_of, discount_label};
-use web::Shop;
-use web::extract::Query;
-use web::extract::visitor::Visitor;
-use web::problem::Problem;
-use web::shared::negotiation::personal;
-use web::shared::pagination::Cursor;
+use web::extract::{Query, State, Visitor};
 use web::shared::paths::link_query;
+use web::{Cursor, Problem, Shop, personal};
 
 /// Cards on one page. Rows of two, three and four are all full.
 const PAGE_SIZE: usize = 24;

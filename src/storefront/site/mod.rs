@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_TYPE, LOCATION, VARY};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Redirect, Response};
@@ -22,12 +22,10 @@ use pages::filters::categories_of;
 use pages::onward::OnwardSale;
 use pages::sale_pages::Site;
 use pages::{Chrome, assets, brand, compression, filters, sale_pages};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::visitor::{Visitor, locale};
-use web::problem::{Code, Problem};
+use web::extract::{State, Visitor, locale};
 use web::shared::current_sales;
-use web::shared::negotiation::{Content, personal};
+use web::shared::negotiation::Content;
+use web::{Cache, Code, Problem, Shop, personal};
 use words::text;
 
 /// A pre-rendered page of a list or of a sale, or a sale's calendar reminder, from memory. The page of a sale that

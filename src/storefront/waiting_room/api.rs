@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse, Response};
@@ -11,16 +10,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::json_response;
-use domain::Line;
 use domain::draw::EntryId;
-use domain::{Sale, SaleId, TurnState, UserId, WaitingRoomPlace};
+use domain::{Line, Sale, SaleId, TurnState, UserId, WaitingRoomPlace};
 use engine::catalogue::CatalogueEntry;
 use engine::waiting_rooms::{Joined, OwnTurn};
-use web::Shop;
-use web::cache_policy::Cache;
-use web::extract::session::SignedIn;
-use web::extract::{AskingPage, Json, SalePath};
-use web::problem::{Code, Problem};
+use web::extract::{AskingPage, Json, SalePath, SignedIn, State};
+use web::{Cache, Code, Problem, Shop, private};
 
 /// A place as its owner sees it.
 #[derive(Serialize, JsonSchema)]
@@ -67,7 +62,7 @@ pub async fn join(
     let Joined { place, state, is_new } = shop.waiting_rooms.join(sale, session.user_id, body.pass.as_deref()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let response = place_response(&shop, &known.sale, session.user_id, &place, state);
-    Ok((status, Cache::Private, axum::Json(response)).into_response())
+    Ok((status, Cache::Private, Json(response)).into_response())
 }
 
 /// The account's own place.
@@ -80,7 +75,7 @@ pub async fn own(
     let own = shop.waiting_rooms.own(&known.sale, session.user_id, shop.store.now().await?).await?;
     let OwnTurn { place, state, .. } = own.ok_or(Code::NotInWaitingRoom)?;
     let response = place_response(&shop, &known.sale, session.user_id, &place, state);
-    Ok((Cache::Private, axum::Json(response)).into_response())
+    Ok(private(response))
 }
 
 async fn waiting_room_sale(shop: &Shop, id: SaleId) -> Result<Arc<CatalogueEntry>, Problem> {

@@ -11,11 +11,9 @@ use engine::catalogue::CatalogueEntry;
 use engine::gate::SaleStatus;
 use pages::onward::OnwardSale;
 use pages::{Chrome, filters};
-use web::Shop;
-use web::extract::visitor::Visitor;
-use web::problem::{Code, Problem};
-use web::shared::negotiation::personal;
-use web::shared::{goods_name_and_cover, onward_from};
+use web::extract::Visitor;
+use web::shared::onward_from;
+use web::{Code, Problem, Shop, goods_name_and_cover, personal};
 
 const MIN_REFRESH_S: i64 = 1;
 /// Seconds until the page of a paused or sold-out sale is loaded again.

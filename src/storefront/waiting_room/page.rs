@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::moment;
-use crate::UserVisit;
-use crate::eligibility;
+use crate::{UserVisit, eligibility};
 use domain::{
     Line, OrderId, Phase, Picture, Sale, SaleId, SaleMode, TurnState, UserId, WaitingRoomPlace, WaitingRoomPlan,
 };
@@ -19,13 +17,10 @@ use engine::waiting_rooms::{JoinRefusal, OwnTurn};
 use pages::onward::OnwardSale;
 use pages::sale_pages::quantities;
 use pages::{Chrome, filters};
-use web::Shop;
-use web::extract::session::SignedIn;
-use web::extract::{Form, PathIds};
-use web::problem::{Code, Problem};
-use web::shared::negotiation::{personal, see_other};
+use web::extract::{Form, PathIds, SignedIn, State};
 use web::shared::paths::line_path;
-use web::shared::{goods_name_and_cover, onward_from, purchase_token};
+use web::shared::{onward_from, purchase_token};
+use web::{Code, Problem, Shop, goods_name_and_cover, personal, see_other};
 use words::fill;
 
 #[derive(Deserialize)]

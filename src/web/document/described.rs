@@ -6,13 +6,12 @@ use axum::http::{HeaderMap, Uri};
 use schemars::JsonSchema;
 
 use crate::document::Operation;
-use crate::extract::client::{ClientAddress, ClientDevice, PayingPhone};
 use crate::extract::program::{Caller, ProgramScope};
-use crate::extract::session::{Permission, SignedIn, Staff};
-use crate::extract::visitor::Visitor;
-use crate::extract::{AskingPage, Json, PathIds, Query, SalePath};
-use crate::idempotency::Repeatable;
-use crate::problem::Code;
+use crate::extract::{
+    AskingPage, ClientAddress, ClientDevice, Json, PathIds, PayingPhone, Permission, Query, SalePath, SignedIn, Staff,
+    Visitor,
+};
+use crate::{Code, Repeatable};
 use domain::SaleId;
 
 /// An extractor that describes its part of the request.

@@ -11,15 +11,15 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::handler::Handler;
 use axum::http::StatusCode;
+pub use described::{Described, DescribedArguments};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use crate::Shop;
-use crate::problem::{Code, ProblemBody};
+use crate::problem::ProblemBody;
 use crate::query_keys::QueryKeys;
-pub use described::{Described, DescribedArguments};
+use crate::{Code, Shop};
 use domain::Scope;
 
 const ABOUT: &str = "A flash-sale shop. Times are RFC 3339 in UTC, money is in minor units, ids are strings. A request that \

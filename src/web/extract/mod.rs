@@ -18,16 +18,23 @@ use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Path, Reque
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH, ORIGIN, VARY};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use secrecy::SecretString;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use crate::Shop;
-use crate::problem::{Code, Problem};
+use crate::{Code, Problem, Shop};
 use domain::SaleId;
+
+pub use axum::extract::State;
+pub use client::{ClientAddress, ClientDevice, PayingPhone};
+pub use session::{
+    AnswerQuestions, DecideApprovals, ManageSales, ManageStaff, ManageWebhooks, Permission, ReadAddresses, ReadMail,
+    SignedIn, Staff, SupportShoppers, ViewBooks, ViewConsole, ViewSecurity,
+};
+pub use visitor::{Density, Visitor, locale, login_path, own_path, query_value};
 
 /// The largest body of an API request or form, in bytes.
 pub const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -95,8 +102,14 @@ pub fn from_json<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, Problem> {
     })
 }
 
-/// A JSON body. Types refuse unknown fields with `deny_unknown_fields`.
+/// A JSON body, of a request or an answer. Types of requests refuse unknown fields with `deny_unknown_fields`.
 pub struct Json<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        axum::Json(self.0).into_response()
+    }
+}
 
 impl<T: DeserializeOwned> FromRequest<Arc<Shop>> for Json<T> {
     type Rejection = Problem;
@@ -311,7 +324,6 @@ mod fuzz {
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderValue;
-    use axum::response::IntoResponse;
 
     use super::*;
 

@@ -16,9 +16,8 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::Shop;
 use crate::extract::client::client_address;
-use crate::problem::{Code, Problem};
+use crate::{Code, Problem, Shop};
 use accounts::{Program, RateState, TokenRefusal};
 use domain::api_token::{PREFIX, is_token};
 use domain::{Scope, SecurityClass, UserId};

@@ -8,10 +8,9 @@ use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
 use axum::http::request::Parts;
 
-use crate::Shop;
 use crate::extract::client::client_address;
 use crate::extract::program::{check_scope, program_of};
-use crate::problem::{Code, Problem};
+use crate::{Code, Problem, Shop};
 use accounts::{Program, Session};
 use domain::{Role, Scope, SecurityClass, UserId};
 use engine::packets::Purse;

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::problem::{Code, Problem};
+use crate::{Code, Problem};
 
 /// Whether a string of the JSON has the escape of a NUL. A NUL itself is no JSON.
 pub fn has_nul_escape(json: &[u8]) -> bool {

@@ -11,10 +11,8 @@ use qrcode::render::svg;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::Shop;
-use crate::problem::Problem;
-use crate::shared::FieldError;
 use crate::shared::validation::{optional, price, time};
+use crate::{FieldError, Problem, Shop};
 use domain::ledger::{CURRENCY, money};
 use domain::packet::{Giver, Split};
 use domain::{Money, PacketId};

@@ -3,20 +3,18 @@
 pub mod form;
 
 use axum::response::Response;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::shared::approvals;
+use crate::shared::paths::packet_share_url;
+use crate::{Code, Problem, Shop, created};
 use domain::ledger::{CURRENCY, money};
 use domain::packet::{Giver, PacketPhase, Split};
 use domain::{Money, PacketId};
 use engine::packets::{GiveRefusal, GiveRequest, PacketView, Purse};
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use store::RequestId;
-
-use crate::Shop;
-use crate::problem::{Code, Problem};
-use crate::shared::approvals;
-use crate::shared::negotiation::created;
-use crate::shared::paths::packet_share_url;
 
 /// An amount in minor units, alone or with the currency of wallets.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::problem::{Code, FieldProblem, Problem};
 use crate::questions::{ASK_INTERVAL, AskRefusal};
+use crate::{Code, FieldProblem, Problem};
 use accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
 use base::revalidating_cache::ComputationError;
 use domain::parcel::ParcelRefusal;

@@ -27,8 +27,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-use crate::problem::{Code, Problem};
 use crate::server::limits::{ConnectionLimits, ConnectionSlot};
+use crate::{Code, Problem};
 use base::lifecycle::Shutdown;
 
 /// Limit of hyper's buffer per connection, in bytes: the head of a request, or responses to be written. Heads of

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use connection::serve_connection;
+use limits::ConnectionLimiter;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tracing::info;
 
 use base::lifecycle::Shutdown;
-use connection::serve_connection;
-use limits::ConnectionLimiter;
 
 /// Connections that may wait to be accepted. The system caps it (`net.core.somaxconn`, 4096 by default). A client that
 /// finds the backlog full retries only after one, three and seven seconds.

@@ -1,19 +1,16 @@
 //! Requests that wait for a second person, as the API shows them.
 
-use axum::Json;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
-use domain::{ApprovalStatus, Money, OrderId, PacketId, RefundId, RefundKind, RefundTarget};
-use engine::packets::GiveRequest;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::{Approval, ApprovalDecision, RequestedPacket};
 
-use crate::Shop;
-use crate::cache_policy::Cache;
-use crate::problem::{Code, Problem};
+use crate::{Code, Problem, Shop, private};
+use domain::{ApprovalStatus, Money, OrderId, PacketId, RefundId, RefundKind, RefundTarget};
+use engine::packets::GiveRequest;
+use store::{Approval, ApprovalDecision, RequestedPacket};
 
 /// A request as the API shows it.
 #[derive(Serialize, JsonSchema)]
@@ -102,7 +99,7 @@ pub struct OneApproval {
 
 pub async fn answer(shop: &Shop, id: RefundId) -> Result<Response, Problem> {
     let approval = existing(shop, id).await?.into();
-    Ok((Cache::Private, Json(OneApproval { approval })).into_response())
+    Ok(private(OneApproval { approval }))
 }
 
 /// The answer to a request that waits for a second person.

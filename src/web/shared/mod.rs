@@ -18,9 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::Shop;
-use crate::problem::Problem;
-use crate::shared::pagination::DEFAULT_PAGE_SIZE;
+use crate::{DEFAULT_PAGE_SIZE, Problem, Shop};
 use domain::ledger::{LedgerAccount, money};
 use domain::network::masked;
 use domain::{Demand, Locale, Money, Page, Picture, SaleId, UserId};

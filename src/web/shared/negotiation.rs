@@ -85,6 +85,16 @@ pub fn created(location: String, body: impl Serialize) -> Response {
     (StatusCode::CREATED, Cache::Private, [(LOCATION, location)], Json(body)).into_response()
 }
 
+/// The answer to an API request, for its client alone. No cache stores it.
+pub fn private(body: impl Serialize) -> Response {
+    (Cache::Private, Json(body)).into_response()
+}
+
+/// The answer to an API request that was carried out, when there is nothing to read.
+pub fn no_content() -> Response {
+    (StatusCode::NO_CONTENT, Cache::Private, ()).into_response()
+}
+
 /// The redirect after a successful form (post, redirect, get).
 pub fn see_other(path: &str) -> Response {
     (Cache::Private, Redirect::to(path)).into_response()

@@ -1,14 +1,15 @@
 //! Orders as shoppers and the staff read them.
 
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use domain::invoice::Invoice;
 use domain::order::OrderEvent;
 use domain::{
     Address, GoodsReturn, Money, Order, OrderId, OrderNumber, OrderStatus, Parcel, ParcelLabel, ParcelState, RefundId,
     RefundTarget, ReturnReason, ReturnState, SaleId,
 };
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::Serialize;
 use store::PartialRefund;
 
 /// An order as the API shows it.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use crate::shared::FieldError;
+use crate::FieldError;
 
 /// Lists of one shopper: orders, wallet entries, packets on pages.
 pub const DEFAULT_PAGE_SIZE: usize = 20;

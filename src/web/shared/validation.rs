@@ -5,8 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-use crate::problem::FieldProblem;
-use crate::shared::FieldError;
+use crate::{FieldError, FieldProblem};
 use domain::text::{is_line, is_paragraphs};
 use domain::{Bilingual, Currency, Money, ShopSettings, Window};
 use store::SaleDraft;

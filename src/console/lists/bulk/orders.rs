@@ -1,6 +1,5 @@
 //! Several orders: packed, sent, delivered, cancelled, refunded, held, released.
 
-use axum::extract::State;
 use axum::response::Response;
 use tracing::warn;
 use uuid::Uuid;
@@ -17,11 +16,8 @@ use orders::holds::{HoldAction, HoldOutcome};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
 use store::{AuditReason, IfDisputed, ParcelActor, RefundRefusal, StaffRefund, StoreError};
-use web::Shop;
-use web::extract::session::{Staff, SupportShoppers};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, LongForm};
-use web::problem::Problem;
+use web::extract::{Form, LongForm, Staff, State, SupportShoppers, Visitor};
+use web::{Problem, Shop};
 use words::{self, fill};
 
 const LIST: &str = "/admin/orders";

@@ -1,6 +1,5 @@
 //! Several sales: announced, made drafts again, paused, resumed, stopped, deleted.
 
-use axum::extract::State;
 use axum::response::Response;
 use tokio::time::Instant;
 use tracing::warn;
@@ -13,11 +12,8 @@ use crate::{StaffVisit, StaffVisitTo};
 use control::sales_admin::{AppliedParts, SaleCommand, SalePreview, SaleStakes, stock_deadline};
 use domain::{Bilingual, Sale, SaleId, SaleState};
 use store::{OverlapPolicy, SaleRefusal, WaitingCounts};
-use web::Shop;
-use web::extract::session::{ManageSales, Staff};
-use web::extract::visitor::Visitor;
-use web::extract::{Form, LongForm, PathIds};
-use web::problem::Problem;
+use web::extract::{Form, LongForm, ManageSales, PathIds, Staff, State, Visitor};
+use web::{Problem, Shop};
 use words::{self, fill};
 
 const LIST: &str = "/admin";

@@ -1,6 +1,5 @@
 //! Several accounts: blocked, unblocked.
 
-use axum::extract::State;
 use axum::response::Response;
 use tracing::warn;
 
@@ -12,11 +11,8 @@ use crate::lists::bulk::{
 use accounts::administration::check_block_reason;
 use domain::UserId;
 use store::{AccountChange, AccountChangeRefusal, User};
-use web::Shop;
-use web::extract::session::SupportShoppers;
-use web::extract::visitor::Visitor;
-use web::extract::{Form, LongForm};
-use web::problem::Problem;
+use web::extract::{Form, LongForm, State, SupportShoppers, Visitor};
+use web::{Problem, Shop};
 
 const LIST: &str = "/admin/users";
 const BULK: &str = "/admin/users/bulk";
