@@ -9,7 +9,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
+use crate::{ConfirmForm, ReasonForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
 use domain::{ApprovalStatus, OrderId, OrderNumber, RefundId, RefundKind, RefundTarget};
 use orders::support::StaffActionReason;
 use pages::{Chrome, filters};
@@ -56,12 +56,11 @@ pub async fn decline_as(
     Ok(shop.staff_refunds.decline(of, staff.session.user_id, reason.by(staff.actor())).await?)
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct ApprovalsQuery {
     /// Whether to list the requests that no longer wait, instead of the waiting ones.
-    #[serde(default)]
     decided: bool,
-    #[serde(default)]
     before: Cursor,
 }
 
@@ -219,18 +218,9 @@ pub async fn approve_by_form(
     answer(&shop, &visitor, outcome, "approve").await
 }
 
-/// The form that declines a request.
-#[derive(Deserialize)]
-pub struct DeclineForm {
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    confirm: String,
-}
-
 pub async fn decline_by_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<DecideApprovals, RefundId>,
-    Form(form): Form<DeclineForm>,
+    Form(form): Form<ReasonForm>,
 ) -> Result<Response, Problem> {
     let approval = shop.store.payments().approval(id).await?.ok_or(Code::NotFound)?;
     let reason = match StaffActionReason::check(&form.reason, "") {

@@ -144,13 +144,11 @@ pub struct CategoriesQuery {
     category: Option<CategoryId>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct NameForm {
-    #[serde(default)]
     version: String,
-    #[serde(default)]
     name_zh: String,
-    #[serde(default)]
     name_en: String,
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sales::view::sale_tabs;
-use crate::{SaveNotice, StaffCallTo, StaffVisitTo, Tab};
+use crate::{SaveNotice, SavedQuery, StaffCallTo, StaffVisitTo, Tab};
 use domain::{Locale, Sale, SaleFront, SaleId, SaleMode};
 use pages::{Chrome, filters};
 use store::SavedFront;
@@ -101,15 +101,9 @@ impl FrontForm {
     }
 }
 
-#[derive(Deserialize)]
-pub struct FrontQuery {
-    #[serde(default)]
-    saved: String,
-}
-
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
-    Query(query): Query<FrontQuery>,
+    Query(query): Query<SavedQuery>,
 ) -> Result<Response, Problem> {
     let sale = known(&shop, id).await?;
     let form = FrontForm::of(shop.store.fronts().get(id).await?);

@@ -207,6 +207,21 @@ impl ConfirmForm {
     }
 }
 
+/// The form of an action that has to be confirmed, for a reason.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct ReasonForm {
+    pub(crate) reason: String,
+    pub(crate) confirm: String,
+}
+
+/// The query of a page after a redirect: what was saved. Unknown values show nothing.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct SavedQuery {
+    pub(crate) saved: String,
+}
+
 /// What most handlers for the staff extract: `P` is the permission that they need.
 pub(crate) type StaffCall<P> = (State<Arc<Shop>>, Staff<P>);
 

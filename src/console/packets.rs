@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::lists::saved_views::{ColumnLink, ListBar, list_bar};
 use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
@@ -20,17 +20,10 @@ use web::extract::{Form, Json, ManageSales, PathIds, Query, Staff, State, ViewCo
 use web::packets::form::{PacketFields, PacketForm, PacketFormOutcome, qr_code};
 use web::packets::{GivenPacketResponse, NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::shared::approvals::OneApproval;
+use web::shared::pagination::BeforeQuery;
 use web::shared::paths::packet_share_url;
-use web::{
-    Code, Cursor, FieldError, LARGE_PAGE_SIZE, NoticeQuery, Problem, Repeatable, Shop, personal, private, see_other,
-};
+use web::{Code, FieldError, LARGE_PAGE_SIZE, NoticeQuery, Problem, Repeatable, Shop, personal, private, see_other};
 use words::{field_error, problem};
-
-#[derive(Deserialize, JsonSchema)]
-pub struct AllPacketsQuery {
-    #[serde(default)]
-    before: Cursor,
-}
 
 #[derive(Serialize, JsonSchema)]
 struct OnePacket {
@@ -40,7 +33,7 @@ struct OnePacket {
 /// All packets, newest first.
 pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
-    Query(query): Query<AllPacketsQuery>,
+    Query(query): Query<BeforeQuery>,
 ) -> Result<Response, Problem> {
     let page = shop.packets.all(query.before.read("before")?, LARGE_PAGE_SIZE).await?;
     let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
@@ -74,16 +67,10 @@ fn packet_path(locale: Locale, id: PacketId) -> String {
     format!("/admin/packets/{id}?lang={locale}")
 }
 
-#[derive(Deserialize)]
-pub struct AdminPacketsQuery {
-    #[serde(default)]
-    before: Cursor,
-}
-
 pub async fn page(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     RawQuery(raw): RawQuery,
-    Query(query): Query<AdminPacketsQuery>,
+    Query(query): Query<BeforeQuery>,
 ) -> Result<Response, Problem> {
     let page = shop.packets.all(query.before.read("before")?, LARGE_PAGE_SIZE).await?;
     let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Packets, raw.as_deref()).await?;

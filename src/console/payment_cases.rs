@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
+use crate::{ReasonForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
 use domain::{CaseKind, DisputeState, Money, OrderId, OrderNumber, PaymentId, PaymentStatus, RefundId};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use pages::{Chrome, filters};
@@ -98,12 +98,11 @@ impl From<PaymentCase> for CaseJson {
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CasesQuery {
     /// Whether to list the settled cases instead of the open ones.
-    #[serde(default)]
     settled: bool,
-    #[serde(default)]
     before: Cursor,
 }
 
@@ -249,25 +248,16 @@ async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: Pag
     personal(state.status, &page)
 }
 
-/// The form of an action on a case.
-#[derive(Deserialize)]
-pub struct CaseForm {
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    confirm: String,
-}
-
 pub async fn refund_by_form(
     visit: StaffVisitTo<SupportShoppers, Uuid>,
-    Form(form): Form<CaseForm>,
+    Form(form): Form<ReasonForm>,
 ) -> Result<Response, Problem> {
     act(visit, CaseAction::Refund, form).await
 }
 
 pub async fn settle_by_form(
     visit: StaffVisitTo<SupportShoppers, Uuid>,
-    Form(form): Form<CaseForm>,
+    Form(form): Form<ReasonForm>,
 ) -> Result<Response, Problem> {
     act(visit, CaseAction::Settle, form).await
 }
@@ -275,7 +265,7 @@ pub async fn settle_by_form(
 async fn act(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, Uuid>,
     action: CaseAction,
-    form: CaseForm,
+    form: ReasonForm,
 ) -> Result<Response, Problem> {
     let case = shop.store.payments().payment_case(&id.to_string()).await?.filter(PaymentCase::is_open);
     let case = case.ok_or(Code::NotFound)?;

@@ -40,13 +40,12 @@ impl From<FoundQuestion> for ShopperQuestionJson {
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct QuestionsQuery {
     /// Empty for questions without an answer.
-    #[serde(default)]
     #[schemars(extend("enum" = ["open", "answered", "hidden"]))]
     status: String,
-    #[serde(default)]
     before: Cursor,
 }
 
@@ -207,12 +206,11 @@ async fn single(shop: &Shop, visitor: &Visitor, id: QuestionId, state: PageState
     personal(state.status, &page)
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct QuestionForm {
     /// The version of the question that the form was filled with.
-    #[serde(default)]
     version: String,
-    #[serde(default)]
     answer: String,
 }
 

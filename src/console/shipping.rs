@@ -4,9 +4,8 @@ use askama::Template;
 use axum::http::HeaderMap;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 
-use crate::{SaveNotice, StaffCall, StaffVisit};
+use crate::{SaveNotice, SavedQuery, StaffCall, StaffVisit};
 use domain::address::COUNTRIES;
 use domain::text::tidy;
 use domain::{Currency, Money, ShippingRate, ShippingTable};
@@ -136,15 +135,9 @@ fn table_of(rows: &mut [RateRow]) -> Option<ShippingTable> {
     rows.iter().all(|row| row.errors.is_empty()).then_some(table)
 }
 
-#[derive(Deserialize)]
-pub struct ShippingQuery {
-    #[serde(default)]
-    saved: String,
-}
-
 pub async fn show(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<ShippingQuery>,
+    Query(query): Query<SavedQuery>,
 ) -> Result<Response, Problem> {
     let saved = shop.store.shipping().get().await?;
     let rows = saved.table.rates.iter().map(RateRow::of).collect();

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::{StaffVisit, StaffVisitTo};
+use crate::{SavedQuery, StaffVisit, StaffVisitTo};
 use domain::Bilingual;
 use domain::staff::{ShopPage, ShopPageName};
 use pages::{Chrome, filters};
@@ -13,26 +13,17 @@ use web::extract::{LongForm, ManageSales, PathIds, Query, State, ViewConsole, Vi
 use web::shared::validation::check_description;
 use web::{Problem, Shop, personal, see_other};
 
-#[derive(Deserialize)]
-pub struct ShopPagesQuery {
-    /// The page that was saved. Unknown values show nothing.
-    #[serde(default)]
-    saved: String,
-}
-
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct ShopPageForm {
-    #[serde(default)]
     version: i64,
-    #[serde(default)]
     text_zh: String,
-    #[serde(default)]
     text_en: String,
 }
 
 pub async fn show(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<ShopPagesQuery>,
+    Query(query): Query<SavedQuery>,
 ) -> Result<Response, Problem> {
     let notice = query.saved.parse().ok().map(|name| (name, ShopPageNotice::Saved));
     let pages = all_pages(&shop).await?;

@@ -20,6 +20,7 @@ use store::FoundQuestion;
 use web::extract::session::cookie;
 use web::extract::{Form, Json, PathIds, Query, SalePath, SignedIn, State, Visitor, login_path};
 use web::questions::{AskRefusal, QuestionJson};
+use web::shared::pagination::BeforeQuery;
 use web::shared::paths::{own_questions_path, questions_path};
 use web::{
     Cache, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, no_content, personal, private,
@@ -84,12 +85,6 @@ pub async fn ask(
     Ok((status, Cache::Private, Json(OneQuestion { question: question.into() })).into_response())
 }
 
-#[derive(Deserialize, JsonSchema)]
-pub struct QuestionListQuery {
-    #[serde(default)]
-    before: Cursor,
-}
-
 #[derive(Serialize, JsonSchema)]
 struct OwnList {
     questions: Vec<QuestionJson>,
@@ -100,7 +95,7 @@ struct OwnList {
 /// The questions of the account, newest first.
 pub async fn own(
     (State(shop), SignedIn(session)): UserCall,
-    Query(query): Query<QuestionListQuery>,
+    Query(query): Query<BeforeQuery>,
 ) -> Result<Response, Problem> {
     let before = query.before.read("before")?;
     let found = shop.store.questions().questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
@@ -204,12 +199,11 @@ pub async fn ask_by_form(
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct OwnQuestionsQuery {
-    #[serde(default)]
     before: Cursor,
     /// What the page reports as done. Unknown values show nothing.
-    #[serde(default)]
     done: String,
 }
 

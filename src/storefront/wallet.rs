@@ -15,6 +15,7 @@ use pages::{Chrome, filters};
 use payments::{PayerChoice, PaymentError};
 use store::{Deposit, EntryCursor, EntrySubject, PaymentPurpose, WalletEntry};
 use web::extract::{Form, Json, PathIds, PayingPhone, Query, SignedIn, State, Visitor, locale};
+use web::shared::pagination::BeforeQuery;
 use web::shared::paths::{eligibility_path, sale_path, wallet_path};
 use web::shared::validation::price;
 use web::shared::{balance_of, set_aside, wallet_entries};
@@ -65,16 +66,10 @@ impl From<WalletEntry> for WalletEntryJson {
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
-pub struct WalletQuery {
-    #[serde(default)]
-    before: Cursor,
-}
-
 /// Balance and entries, newest first.
 pub async fn show(
     (State(shop), SignedIn(session)): UserCall,
-    Query(query): Query<WalletQuery>,
+    Query(query): Query<BeforeQuery>,
 ) -> Result<Response, Problem> {
     let before = query.before.read("before")?;
     let page = wallet_entries(&shop.store, session.user_id, before.as_ref()).await?;
@@ -129,12 +124,11 @@ pub async fn show_top_up(
     Ok(private(OnePayment { payment: own.into() }))
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct WalletPageQuery {
-    #[serde(default)]
     before: Cursor,
     /// The sale that the top-up is for.
-    #[serde(default)]
     sale: String,
 }
 
@@ -223,14 +217,12 @@ async fn render(
     personal(status, &page)
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct TopUpForm {
-    #[serde(default)]
     amount: String,
-    #[serde(default)]
     sale: String,
     /// The name of the provider, if there are several.
-    #[serde(default)]
     from: String,
 }
 

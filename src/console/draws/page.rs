@@ -146,11 +146,10 @@ pub async fn give_round(
     page(&shop, &visitor, sale, true, shown).await
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct MissingRoundForm {
-    #[serde(default)]
     reason: String,
-    #[serde(default)]
     confirm: String,
 }
 

@@ -3,11 +3,10 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
-use crate::StaffVisitTo;
 use crate::orders::page::{OrderPageState, page};
 use crate::orders::view::StaffActionFormState;
+use crate::{ReasonForm, StaffVisitTo};
 use domain::order::check_hold_reason;
 use domain::{Money, OrderId, UserId};
 use orders::holds::{HoldAction, HoldCounts, HoldOutcome};
@@ -17,32 +16,24 @@ use web::extract::{Form, PathIds, State, SupportShoppers};
 use web::{Code, Problem, see_other};
 use words::{Text, field_error, fill, problem};
 
-#[derive(Deserialize)]
-pub struct OrderHoldForm {
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    confirm: String,
-}
-
 type Visit = StaffVisitTo<SupportShoppers, OrderId>;
 
-pub async fn hold(visit: Visit, Form(form): Form<OrderHoldForm>) -> Result<Response, Problem> {
+pub async fn hold(visit: Visit, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
     act(visit, ("hold", HoldAction::Hold), form).await
 }
 
-pub async fn release(visit: Visit, Form(form): Form<OrderHoldForm>) -> Result<Response, Problem> {
+pub async fn release(visit: Visit, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
     act(visit, ("release", HoldAction::Release), form).await
 }
 
-pub async fn uphold(visit: Visit, Form(form): Form<OrderHoldForm>) -> Result<Response, Problem> {
+pub async fn uphold(visit: Visit, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
     act(visit, ("uphold", HoldAction::Uphold), form).await
 }
 
 async fn act(
     (State(shop), staff, visitor, PathIds(id)): Visit,
     (name, action): (&'static str, HoldAction),
-    form: OrderHoldForm,
+    form: ReasonForm,
 ) -> Result<Response, Problem> {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let reason = match HoldFormState::check(name, form.reason, &form.confirm) {

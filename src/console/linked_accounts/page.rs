@@ -130,16 +130,13 @@ fn group_page(sale: SaleId, user: UserId, after: Option<UserId>, locale: Locale)
 
 /// A form of the page. It names the orders that the member of the staff has seen, so that an order that joined the
 /// group since then is left alone.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct GroupForm {
-    #[serde(default)]
     orders: String,
-    #[serde(default)]
     reason: String,
-    #[serde(default)]
     confirm: String,
     /// The page to return to.
-    #[serde(default)]
     after: Cursor,
 }
 

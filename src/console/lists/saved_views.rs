@@ -335,12 +335,11 @@ impl ListQuery {
 
 // The form that sets how close the rows of the console's lists stand.
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct DensityForm {
-    #[serde(default)]
     density: String,
     /// The path of the list to return to. A script leaves it empty and stays on its page.
-    #[serde(default)]
     next: String,
 }
 

@@ -70,31 +70,24 @@ pub async fn list(
 
 /// The filter as typed, and the cursor of the page.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct AuditLogQuery {
     /// A username.
-    #[serde(default)]
     pub actor: String,
     /// For example `block` or `start`.
-    #[serde(default)]
     pub action: String,
     /// For example `sale 7`, or `user` and an id.
-    #[serde(default)]
     pub subject: String,
     /// A date or time, UTC.
-    #[serde(default)]
     pub from: String,
     /// The end of the period, exclusive.
-    #[serde(default)]
     pub to: String,
     /// The time zone of `from` and `to` when they are days; UTC when it is empty.
-    #[serde(default)]
     pub zone: String,
     /// `oldest` for the oldest first. Only the page reads it.
-    #[serde(default)]
     #[schemars(skip)]
     pub sort: String,
     /// The id of the last entry on the page before.
-    #[serde(default)]
     pub before: Cursor,
 }
 

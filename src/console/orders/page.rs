@@ -183,16 +183,13 @@ pub async fn recipient(
 }
 
 /// The form of a cancellation or refund.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct StaffActionForm {
-    #[serde(default)]
     reason: String,
-    #[serde(default)]
     message: String,
-    #[serde(default)]
     confirm: String,
     /// Whether a refund is made although the payment is disputed.
-    #[serde(default)]
     disputed: String,
 }
 
@@ -213,19 +210,14 @@ pub async fn refund(
 }
 
 /// The form of a partial refund.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct PartialRefundForm {
-    #[serde(default)]
     amount: String,
-    #[serde(default)]
     to: String,
-    #[serde(default)]
     reason: String,
-    #[serde(default)]
     message: String,
-    #[serde(default)]
     confirm: String,
-    #[serde(default)]
     disputed: String,
 }
 

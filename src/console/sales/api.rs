@@ -271,12 +271,11 @@ struct SaleListItem {
     paid_amount: String,
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct SalesQuery {
     /// Only sales that have not ended.
-    #[serde(default)]
     current: bool,
-    #[serde(default)]
     #[schemars(with = "SaleId")]
     before: Cursor,
 }

@@ -196,17 +196,14 @@ pub fn changed_path(locale: Locale, page: &str, done: &str, ChangedSale { sale, 
 }
 
 /// The form of every action on a sale. Each action is confirmed, so that a wrong tap changes nothing.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct SaleActionForm {
-    #[serde(default)]
     confirm: String,
     /// The sale's number, typed again. Stopping needs it because it cannot be undone.
-    #[serde(default)]
     typed: String,
-    #[serde(default)]
     units: String,
     /// `sale` when the form stands on the sale's own page.
-    #[serde(default)]
     back: String,
 }
 

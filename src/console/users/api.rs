@@ -243,19 +243,16 @@ pub async fn reset_second_factor(call: StaffCallTo<ManageStaff, UserId>) -> Resu
 // The search for accounts, as the console's page and the API take it in their query.
 
 /// A part of a user name or an id, and the cursor of the page.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct UserSearchQuery {
     /// The start of a username, or an id.
-    #[serde(default)]
     pub q: String,
-    #[serde(default)]
     pub before: Cursor,
     /// `oldest` or `name`, for a list of all accounts. A search by name is always sorted by name. Only the page reads
     /// it.
-    #[serde(default)]
     #[schemars(skip)]
     pub sort: String,
-    #[serde(default)]
     #[schemars(skip)]
     pub hide: String,
 }

@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::StaffVisit;
@@ -13,17 +12,12 @@ use mail::{Letter, LinkView};
 use pages::{Chrome, filters};
 use store::Mail;
 use web::extract::{Query, ReadMail, State};
-use web::{Cursor, LARGE_PAGE_SIZE, Problem, personal};
-
-#[derive(Deserialize)]
-pub struct MailQuery {
-    #[serde(default)]
-    before: Cursor,
-}
+use web::shared::pagination::BeforeQuery;
+use web::{LARGE_PAGE_SIZE, Problem, personal};
 
 pub async fn show(
     (State(shop), _, visitor): StaffVisit<ReadMail>,
-    Query(query): Query<MailQuery>,
+    Query(query): Query<BeforeQuery>,
 ) -> Result<Response, Problem> {
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
     let mails = shop.store.mail().mails(before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;

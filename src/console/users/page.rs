@@ -4,13 +4,12 @@ use askama::Template;
 use axum::extract::RawQuery;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use crate::lists::bulk::BulkUserAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink, list_bar};
 use crate::log::subject_path;
 use crate::users::api::{UserSearchQuery, find_users};
-use crate::{StaffVisit, StaffVisitTo};
+use crate::{ReasonForm, StaffVisit, StaffVisitTo};
 use accounts::administration::check_block_reason;
 use domain::{ConsoleList, Locale, Money, Order, Role, UserId, mail, network};
 use pages::{Chrome, filters};
@@ -79,18 +78,9 @@ fn user_path(locale: Locale, id: UserId) -> String {
     format!("/admin/users/{id}?lang={locale}")
 }
 
-/// The form of every action on the page. Only blocking has a reason.
-#[derive(Deserialize)]
-pub struct UserActionForm {
-    #[serde(default)]
-    confirm: String,
-    #[serde(default)]
-    reason: String,
-}
-
 type UserAction = StaffVisitTo<SupportShoppers, UserId>;
 
-pub async fn block(visit: UserAction, Form(form): Form<UserActionForm>) -> Result<Response, Problem> {
+pub async fn block(visit: UserAction, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
     match check_block_reason(&form.reason) {
         Ok(reason) => change(visit, form, AccountChange::Block { reason }).await,
         Err(code) => {
@@ -102,18 +92,18 @@ pub async fn block(visit: UserAction, Form(form): Form<UserActionForm>) -> Resul
     }
 }
 
-pub async fn unblock(visit: UserAction, Form(form): Form<UserActionForm>) -> Result<Response, Problem> {
+pub async fn unblock(visit: UserAction, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
     change(visit, form, AccountChange::Unblock).await
 }
 
-pub async fn end_sessions(visit: UserAction, Form(form): Form<UserActionForm>) -> Result<Response, Problem> {
+pub async fn end_sessions(visit: UserAction, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
     change(visit, form, AccountChange::EndSessions).await
 }
 
 /// Sends the user a link that starts a recovery. The user finishes it.
 pub async fn start_recovery(
     (State(shop), staff, visitor, PathIds(id)): UserAction,
-    Form(form): Form<UserActionForm>,
+    Form(form): Form<ReasonForm>,
 ) -> Result<Response, Problem> {
     let refused = async |status: StatusCode, code: &'static str| {
         let state = UserPageState { problem: Some(code), ..UserPageState::default() };
@@ -133,7 +123,7 @@ pub async fn start_recovery(
 
 async fn change(
     (State(shop), staff, visitor, PathIds(id)): UserAction,
-    form: UserActionForm,
+    form: ReasonForm,
     change: AccountChange,
 ) -> Result<Response, Problem> {
     if form.confirm != "yes" {

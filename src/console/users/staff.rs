@@ -60,13 +60,11 @@ fn staff_path(locale: Locale) -> String {
 }
 
 /// The form that gives a role to an existing account, or that creates an account.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct StaffMemberForm {
-    #[serde(default)]
     username: String,
-    #[serde(default)]
     role: String,
-    #[serde(default)]
     confirm: String,
 }
 
@@ -119,14 +117,12 @@ pub async fn create(
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct RoleForm {
-    #[serde(default)]
     role: String,
-    #[serde(default)]
     confirm: String,
     /// The version of the account that the form shows.
-    #[serde(default)]
     version: String,
 }
 
@@ -181,14 +177,12 @@ pub async fn reset_password(
 }
 
 /// The form that sets whether all staff need a second factor.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct PolicyForm {
-    #[serde(default)]
     second_factor_required: String,
-    #[serde(default)]
     confirm: String,
     /// The version of the policy that the form shows.
-    #[serde(default)]
     version: String,
 }
 

@@ -244,10 +244,9 @@ struct DeliveryList {
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct DeliveryQuery {
-    #[serde(default)]
     pub before: Cursor,
-    #[serde(default)]
     #[schemars(skip)]
     pub done: String,
 }

@@ -310,11 +310,10 @@ pub async fn test(
     Ok(see_other(&path(&id.to_string(), visitor.locale, "&done=test")))
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct ReplayForm {
-    #[serde(default)]
     event: String,
-    #[serde(default)]
     since: String,
 }
 

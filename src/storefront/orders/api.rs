@@ -205,12 +205,11 @@ pub async fn show(
     Ok(private(OwnOrderResponse { order }))
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct OrderListQuery {
-    #[serde(default)]
     before: Cursor,
     /// Statuses, separated by commas.
-    #[serde(default)]
     status: String,
 }
 

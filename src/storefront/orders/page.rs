@@ -30,12 +30,11 @@ use web::shared::{balance_of, current_sales, onward_from, purchase_token};
 use web::views::AddressView;
 use web::{Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct PurchaseForm {
-    #[serde(default)]
     quantity: String,
     /// The purchase token of a shopper who was called in a waiting room. The page of the turn contains it.
-    #[serde(default)]
     token: String,
 }
 
@@ -78,12 +77,11 @@ fn has_rules(sale: &Sale) -> bool {
     sale.mode == SaleMode::Rush && !sale.eligibility.are_none()
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct OrdersPageQuery {
-    #[serde(default)]
     before: Cursor,
     /// Read by [`parse_statuses`].
-    #[serde(default)]
     status: String,
 }
 
@@ -320,16 +318,14 @@ async fn view(
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct PaymentForm {
     /// The saved address shown next to the button, for an order without an address of its own.
-    #[serde(default)]
     address: String,
     /// `wallet` to pay from the wallet, or the name of a provider.
-    #[serde(default)]
     from: String,
     /// The amount on the button, in minor units.
-    #[serde(default)]
     amount: String,
 }
 

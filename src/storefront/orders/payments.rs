@@ -127,12 +127,10 @@ struct PaymentRef {
 
 /// The source of the money. The body may be missing, which means the provider, or be `{"from":"wallet"}`.
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct PaymentBody {
-    #[serde(default)]
     from: PaymentSource,
     /// The name of the provider. Without it the first in the shop's order that takes the amount.
-    #[serde(default)]
     provider: String,
 }
 

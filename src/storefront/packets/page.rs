@@ -73,13 +73,12 @@ pub async fn claim(
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct PacketResultQuery {
     /// Lists claims from before this share.
-    #[serde(default)]
     before: Cursor,
     /// Set right after the visitor has claimed a share.
-    #[serde(default)]
     opened: String,
 }
 
@@ -117,12 +116,11 @@ pub async fn result(
     personal(StatusCode::OK, &page)
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct PacketsPageQuery {
     /// `received`, or anything else for the packets that the user gave.
-    #[serde(default)]
     list: String,
-    #[serde(default)]
     before: Cursor,
 }
 

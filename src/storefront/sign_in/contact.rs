@@ -15,11 +15,10 @@ use web::extract::{ClientDevice, Form, State, Visitor};
 use web::shared::paths::registration_path;
 use web::{Problem, Shop, personal};
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct ContactForm {
-    #[serde(default)]
     challenge: String,
-    #[serde(default)]
     address: String,
 }
 

@@ -197,13 +197,11 @@ pub async fn register(
     respond(&shop, &visitor, (username, next), result, Some(field)).await
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct CodeForm {
-    #[serde(default)]
     half: String,
-    #[serde(default)]
     code: String,
-    #[serde(default)]
     next: String,
 }
 

@@ -20,16 +20,13 @@ const PAGE_SIZE: usize = 24;
 /// The longest search, in characters. No goods have a longer name in common use.
 const MAX_QUERY_CHARS: usize = 100;
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct ArchiveQuery {
-    #[serde(default)]
     q: String,
-    #[serde(default)]
     show: String,
     /// The id of a category; empty for all.
-    #[serde(default)]
     category: String,
-    #[serde(default)]
     before: Cursor,
 }
 

@@ -49,6 +49,13 @@ impl Cursor {
     }
 }
 
+/// The query of a list that has no other keys.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BeforeQuery {
+    pub before: Cursor,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
