@@ -4,8 +4,7 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::orders::page::{OrderPageState, page};
-use crate::orders::view::StaffActionFormState;
+use crate::orders::page::{OrderPageState, StaffActionForm, page};
 use crate::{ReasonForm, StaffVisitTo};
 use domain::order::check_hold_reason;
 use domain::{Money, OrderId, UserId};
@@ -39,7 +38,7 @@ async fn act(
     let reason = match HoldFormState::check(name, form.reason, &form.confirm) {
         Ok(reason) => reason,
         Err(hold_form) => {
-            let state = OrderPageState::of_hold_form(hold_form);
+            let state = OrderPageState { hold_form, ..OrderPageState::acting() };
             return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await;
         }
     };
@@ -50,8 +49,9 @@ async fn act(
         HoldOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
         HoldOutcome::Unchanged | HoldOutcome::OrderEnded | HoldOutcome::Waits => {
             let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
-            let form = StaffActionFormState { changed: true, ..Default::default() };
-            page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(form)).await
+            let form = StaffActionForm { changed: true, ..StaffActionForm::default() };
+            page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState { form, ..OrderPageState::acting() })
+                .await
         }
     }
 }

@@ -8,13 +8,11 @@ use serde::Deserialize;
 
 use crate::linked_accounts::holds::HoldFormState;
 use crate::lists::saved_views::list_bar;
-use crate::orders::parcels::ParcelFormState;
+use crate::orders::parcels::ParcelForm;
 use crate::orders::returns::ReturnForm;
 use crate::orders::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
-use crate::orders::view::{
-    AdminOrderPage, AdminOrdersPage, PartialRefundFormState, RevealFormState, StaffActionFormState,
-};
+use crate::orders::view::{AdminOrderPage, AdminOrdersPage};
 use crate::{StaffVisit, StaffVisitTo};
 use domain::invoice::Invoice;
 use domain::{Address, ConsoleList, Order, OrderId, Page, RefundTarget};
@@ -78,42 +76,22 @@ pub async fn show(
 /// What the page shows besides the order.
 #[derive(Default)]
 pub(crate) struct OrderPageState {
-    done: String,
-    may_act: bool,
-    form: StaffActionFormState,
-    hold_form: HoldFormState,
-    part: PartialRefundFormState,
-    parcel: ParcelFormState,
-    returned: ReturnForm,
-    reveal: RevealFormState,
+    pub(crate) done: String,
+    pub(crate) may_act: bool,
+    pub(crate) form: StaffActionForm,
+    pub(crate) hold_form: HoldFormState,
+    pub(crate) part: PartialRefundForm,
+    pub(crate) parcel: ParcelForm,
+    pub(crate) returned: ReturnForm,
+    pub(crate) reveal: RevealForm,
     /// The recipient in full, shown only in this answer.
-    recipient: Option<Address>,
+    pub(crate) recipient: Option<Address>,
 }
 
 impl OrderPageState {
-    /// Shows the form again to a member of the staff who may act.
-    pub(crate) fn of(form: StaffActionFormState) -> OrderPageState {
-        OrderPageState { may_act: true, form, ..OrderPageState::default() }
-    }
-
-    /// Shows the form of a hold, a release or an appeal again.
-    pub(crate) fn of_hold_form(hold_form: HoldFormState) -> OrderPageState {
-        OrderPageState { may_act: true, hold_form, ..OrderPageState::default() }
-    }
-
-    /// Shows the form of carrier and number again.
-    pub(crate) fn of_parcel(parcel: ParcelFormState) -> OrderPageState {
-        OrderPageState { may_act: true, parcel, ..OrderPageState::default() }
-    }
-
-    /// Shows a form of the return again.
-    pub(crate) fn of_return(returned: ReturnForm) -> OrderPageState {
-        OrderPageState { may_act: true, returned, ..OrderPageState::default() }
-    }
-
-    /// Shows the form of a partial refund again.
-    fn of_part(part: PartialRefundFormState) -> OrderPageState {
-        OrderPageState { may_act: true, part, ..OrderPageState::default() }
+    /// The page for a member of the staff who may act, before a form is shown on it again.
+    pub(crate) fn acting() -> OrderPageState {
+        OrderPageState { may_act: true, ..OrderPageState::default() }
     }
 }
 
@@ -158,24 +136,28 @@ pub(crate) async fn page(
     personal(status, &page)
 }
 
-#[derive(Deserialize)]
+/// The form that reveals the recipient.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct RevealForm {
-    #[serde(default)]
-    reason: String,
+    pub reason: String,
+    /// The code that says what is wrong with the reason.
+    #[serde(skip)]
+    pub error: Option<&'static str>,
 }
 
 /// The page with the recipient in full. The audit log records the reason.
 pub async fn recipient(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ReadAddresses, OrderId>,
     ClientAddress(client): ClientAddress,
-    Form(RevealForm { reason }): Form<RevealForm>,
+    Form(form): Form<RevealForm>,
 ) -> Result<Response, Problem> {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let mut state = OrderPageState { may_act: staff.may::<SupportShoppers>(), ..OrderPageState::default() };
-    match check_reveal_reason(&reason) {
+    match check_reveal_reason(&form.reason) {
         Ok(checked) => state.recipient = reveal_recipient(&shop, &staff, client, &order, &checked).await?,
         Err(code) => {
-            state.reveal = RevealFormState { reason, error: Some(code) };
+            state.reveal = RevealForm { error: Some(code), ..form };
             return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await;
         }
     }
@@ -183,14 +165,34 @@ pub async fn recipient(
 }
 
 /// The form of a cancellation or refund.
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct StaffActionForm {
-    reason: String,
-    message: String,
-    confirm: String,
+    pub reason: String,
+    pub message: String,
+    pub confirm: String,
     /// Whether a refund is made although the payment is disputed.
-    disputed: String,
+    pub disputed: String,
+    #[serde(skip)]
+    pub errors: Vec<FieldError>,
+    /// The order was no longer in a state that allows the action.
+    #[serde(skip)]
+    pub changed: bool,
+    /// Another refund of the order waits for a second person.
+    #[serde(skip)]
+    pub waits: bool,
+}
+
+/// What is wrong with a form that moves money: the amount as entered, if it is wrong, its texts, and its confirmation.
+pub(crate) fn form_errors(
+    wrong_amount: Option<&str>,
+    texts: Option<Vec<(&'static str, &'static str)>>,
+    confirm: &str,
+) -> Vec<FieldError> {
+    let amount = wrong_amount.map(|typed| ("amount", if typed.trim().is_empty() { "required" } else { "bad_amount" }));
+    let sure = (confirm != "yes").then_some(("sure", "not_confirmed"));
+    let all = amount.into_iter().chain(texts.unwrap_or_default()).chain(sure);
+    all.map(|(field, code)| FieldError { field, code }).collect()
 }
 
 pub async fn cancel(
@@ -210,60 +212,51 @@ pub async fn refund(
 }
 
 /// The form of a partial refund.
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct PartialRefundForm {
-    amount: String,
-    to: String,
-    reason: String,
-    message: String,
+    pub amount: String,
+    pub to: String,
+    pub reason: String,
+    pub message: String,
     confirm: String,
     disputed: String,
+    #[serde(skip)]
+    pub errors: Vec<FieldError>,
 }
 
 pub async fn refund_part(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
     repeatable: Repeatable,
-    Form(form): Form<PartialRefundForm>,
+    Form(mut form): Form<PartialRefundForm>,
 ) -> Result<Response, Problem> {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let amount = price(&form.amount, order.amount.currency).filter(|amount| amount.amount > 0);
     let reason = StaffActionReason::check(&form.reason, &form.message);
-    let mut state = PartialRefundFormState {
-        amount: form.amount,
-        to: form.to.parse().unwrap_or(RefundTarget::Payer),
-        reason: form.reason,
-        message: form.message,
-        errors: Vec::new(),
+    let show_again = async |part: PartialRefundForm, order: Order| {
+        let state = OrderPageState { part, ..OrderPageState::acting() };
+        page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await
     };
     let (amount, reason) = match (amount, reason) {
         (Some(amount), Ok(reason)) if form.confirm == "yes" => (amount, reason),
         (amount, reason) => {
-            if amount.is_none() {
-                let code = if state.amount.trim().is_empty() { "required" } else { "bad_amount" };
-                state.errors.push(FieldError::new("amount", code));
-            }
-            let texts = reason.err().unwrap_or_default();
-            state.errors.extend(texts.into_iter().map(|(field, code)| FieldError { field, code }));
-            if form.confirm != "yes" {
-                state.errors.push(FieldError::new("sure", "not_confirmed"));
-            }
-            return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, OrderPageState::of_part(state))
-                .await;
+            let wrong_amount = amount.is_none().then_some(form.amount.as_str());
+            form.errors = form_errors(wrong_amount, reason.err(), &form.confirm);
+            return show_again(form, order).await;
         }
     };
-    let refund = repeatable.refund();
-    let what = StaffRefund::Part(NewPartialRefund { id: refund, order: id, amount, to: state.to });
+    let (refund, to) = (repeatable.refund(), form.to.parse().unwrap_or(RefundTarget::Payer));
+    let what = StaffRefund::Part(NewPartialRefund { id: refund, order: id, amount, to });
     let (by, if_disputed) = (staff.session.user_id, (form.disputed == "yes").into());
     let answer = shop.staff_refunds.refund(refund, what, by, reason.by(staff.actor()), if_disputed).await?;
     let (field, code) = match answer {
         RefundAnswer::Refused(RefundRefusal::Disputed) => ("disputed", "not_confirmed"),
         RefundAnswer::Refused(RefundRefusal::Exceeds(_)) => ("amount", "exceeds_payment"),
         RefundAnswer::Refused(RefundRefusal::NoWallet) => ("to", "no_wallet"),
-        answer => return refunded(&shop, &visitor, id, answer, "refund-part", StaffActionFormState::default()).await,
+        answer => return refunded(&shop, &visitor, id, answer, "refund-part", StaffActionForm::default()).await,
     };
-    state.errors.push(FieldError::new(field, code));
-    page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, OrderPageState::of_part(state)).await
+    form.errors.push(FieldError::new(field, code));
+    show_again(form, order).await
 }
 
 /// The answer to a refund without a wrong field. `done` names it on the page.
@@ -273,7 +266,7 @@ pub(crate) async fn refunded(
     id: OrderId,
     answer: RefundAnswer,
     done: &str,
-    mut form: StaffActionFormState,
+    mut form: StaffActionForm,
 ) -> Result<Response, Problem> {
     let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
     match answer {
@@ -284,30 +277,27 @@ pub(crate) async fn refunded(
         RefundAnswer::Refused(_) => form.changed = true,
     }
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
-    page(shop, visitor, order, StatusCode::CONFLICT, OrderPageState::of(form)).await
+    page(shop, visitor, order, StatusCode::CONFLICT, OrderPageState { form, ..OrderPageState::acting() }).await
 }
 
 async fn act(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
     repeatable: Repeatable,
     action: StaffAction,
-    form: StaffActionForm,
+    mut form: StaffActionForm,
 ) -> Result<Response, Problem> {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let is_held = shop.orders.hold(&order).await?.is_some();
     let checked = StaffActionReason::check(&form.reason, &form.message);
     let checked = checked.and_then(|reason| reason.with_message_if(is_held));
-    let mut state = StaffActionFormState { reason: form.reason, message: form.message, ..Default::default() };
+    let show_again = async |form: StaffActionForm, order: Order, status: StatusCode| {
+        page(&shop, &visitor, order, status, OrderPageState { form, ..OrderPageState::acting() }).await
+    };
     let reason = match checked {
         Ok(reason) if form.confirm == "yes" => reason,
         checked => {
-            let errors = checked.err().unwrap_or_default();
-            state.errors = errors.into_iter().map(|(field, code)| FieldError { field, code }).collect();
-            if form.confirm != "yes" {
-                state.errors.push(FieldError::new("sure", "not_confirmed"));
-            }
-            let status = StatusCode::UNPROCESSABLE_ENTITY;
-            return page(&shop, &visitor, order, status, OrderPageState::of(state)).await;
+            form.errors = form_errors(None, checked.err(), &form.confirm);
+            return show_again(form, order, StatusCode::UNPROCESSABLE_ENTITY).await;
         }
     };
     let (by, reason) = (staff.session.user_id, reason.by(staff.actor()));
@@ -316,10 +306,10 @@ async fn act(
         let if_disputed = (form.disputed == "yes").into();
         let answer = shop.staff_refunds.refund(refund, what, by, reason, if_disputed).await?;
         if answer == RefundAnswer::Refused(RefundRefusal::Disputed) {
-            state.errors.push(FieldError::new("disputed", "not_confirmed"));
-            return page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await;
+            form.errors.push(FieldError::new("disputed", "not_confirmed"));
+            return show_again(form, order, StatusCode::CONFLICT).await;
         }
-        return refunded(&shop, &visitor, id, answer, "refund", state).await;
+        return refunded(&shop, &visitor, id, answer, "refund", form).await;
     }
     let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
     match shop.orders.cancel_for_staff(&order, by, reason).await? {
@@ -327,8 +317,8 @@ async fn act(
         StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
         StaffActionOutcome::WrongStatus => {
             let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
-            state.changed = true;
-            page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await
+            form.changed = true;
+            show_again(form, order, StatusCode::CONFLICT).await
         }
     }
 }

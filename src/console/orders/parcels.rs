@@ -124,20 +124,14 @@ fn refusal_words(locale: Locale, code: &'static str) -> &'static str {
 }
 
 /// The form on the page of an order.
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ParcelForm {
     state: String,
-    carrier: String,
-    number: String,
-    version: String,
-}
-
-/// The form of carrier and number, as entered.
-#[derive(Debug, Default)]
-pub struct ParcelFormState {
     pub carrier: String,
     pub number: String,
+    version: String,
+    #[serde(skip)]
     pub errors: Vec<FieldError>,
 }
 
@@ -151,9 +145,8 @@ pub async fn move_by_form(
         Ok(label) => label,
         Err(errors) => {
             let errors = errors.into_iter().map(|(field, code)| FieldError { field, code }).collect();
-            let state = ParcelFormState { carrier: form.carrier, number: form.number, errors };
             let order = existing_order(&shop, id).await?;
-            let state = OrderPageState::of_parcel(state);
+            let state = OrderPageState { parcel: ParcelForm { errors, ..form }, ..OrderPageState::acting() };
             return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await;
         }
     };

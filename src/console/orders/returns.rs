@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::orders::api::{OneOrder, detail, existing_order, refund_for};
-use crate::orders::page::{OrderPageState, page, refunded};
-use crate::orders::view::StaffActionFormState;
+use crate::orders::page::{OrderPageState, StaffActionForm, form_errors, page, refunded};
 use crate::{StaffCallTo, StaffVisitTo};
 use domain::returns::{ReturnStep, check_answer};
 use domain::{Money, Order, OrderId};
@@ -155,7 +154,7 @@ async fn show_again(
     form: ReturnForm,
     verb: &'static str,
 ) -> Result<Response, Problem> {
-    let state = OrderPageState::of_return(ReturnForm { verb, ..form });
+    let state = OrderPageState { returned: ReturnForm { verb, ..form }, ..OrderPageState::acting() };
     page(shop, visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await
 }
 
@@ -172,15 +171,8 @@ pub async fn receive_by_form(
     let (amount, reason) = match (amount, checked) {
         (Some(amount), Ok(reason)) if form.confirm == "yes" => (amount, reason),
         (amount, checked) => {
-            if amount.is_none() {
-                let code = if form.amount.trim().is_empty() { "required" } else { "bad_amount" };
-                form.errors.push(FieldError::new("amount", code));
-            }
-            let texts = checked.err().unwrap_or_default();
-            form.errors.extend(texts.into_iter().map(|(field, code)| FieldError { field, code }));
-            if form.confirm != "yes" {
-                form.errors.push(FieldError::new("sure", "not_confirmed"));
-            }
+            let wrong_amount = amount.is_none().then_some(form.amount.as_str());
+            form.errors = form_errors(wrong_amount, checked.err(), &form.confirm);
             return show_again(&visit, order, form, "receive").await;
         }
     };
@@ -191,7 +183,7 @@ pub async fn receive_by_form(
     {
         RefundAnswer::Refused(RefundRefusal::Disputed) => ("disputed", "not_confirmed"),
         RefundAnswer::Refused(RefundRefusal::Exceeds(_)) => ("amount", "exceeds_payment"),
-        answer => return refunded(shop, visitor, *id, answer, "received", StaffActionFormState::default()).await,
+        answer => return refunded(shop, visitor, *id, answer, "received", StaffActionForm::default()).await,
     };
     form.errors.push(FieldError::new(field, code));
     show_again(&visit, order, form, "receive").await

@@ -6,7 +6,8 @@ use crate::Tab;
 use crate::linked_accounts::holds::{HoldForm, HoldFormState};
 use crate::lists::bulk::BulkOrderAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
-use crate::orders::parcels::ParcelFormState;
+use crate::orders::page::{PartialRefundForm, RevealForm, StaffActionForm};
+use crate::orders::parcels::ParcelForm;
 use crate::orders::returns::ReturnForm;
 use crate::orders::search::{OrderSearchQuery, TO_PACK};
 use crate::orders::tabs;
@@ -165,43 +166,6 @@ impl AdminOrdersPage {
     }
 }
 
-/// The form of a cancellation or refund, as entered.
-#[derive(Debug, Default)]
-pub struct StaffActionFormState {
-    pub reason: String,
-    pub message: String,
-    pub errors: Vec<FieldError>,
-    /// The order was no longer in a state that allows the action.
-    pub changed: bool,
-    /// Another refund of the order waits for a second person.
-    pub waits: bool,
-}
-
-/// The form of a partial refund, as entered.
-#[derive(Debug)]
-pub struct PartialRefundFormState {
-    pub amount: String,
-    pub to: RefundTarget,
-    pub reason: String,
-    pub message: String,
-    pub errors: Vec<FieldError>,
-}
-
-impl Default for PartialRefundFormState {
-    fn default() -> Self {
-        let (amount, reason, message) = (String::new(), String::new(), String::new());
-        PartialRefundFormState { amount, to: RefundTarget::Payer, reason, message, errors: Vec::new() }
-    }
-}
-
-/// The form that reveals the recipient, as entered.
-#[derive(Debug, Default)]
-pub struct RevealFormState {
-    pub reason: String,
-    /// The code that says what is wrong with the reason.
-    pub error: Option<&'static str>,
-}
-
 /// One order with its history and payments.
 #[derive(Debug, Template)]
 #[template(path = "orders/console_order.html")]
@@ -219,7 +183,7 @@ pub struct AdminOrderPage {
     /// The address of delivery, masked unless it is revealed.
     pub address: Option<AddressView>,
     pub is_revealed: bool,
-    pub reveal: RevealFormState,
+    pub reveal: RevealForm,
     /// The action that the page reports as done: `cancel`, `refund`, `refund-part`, `asked`.
     pub done: String,
     pub may_act: bool,
@@ -227,13 +191,13 @@ pub struct AdminOrderPage {
     pub is_own: bool,
     /// Whether a payment of the order was disputed. A refund then has to be confirmed a second time.
     pub is_disputed: bool,
-    pub form: StaffActionFormState,
-    pub part: PartialRefundFormState,
+    pub form: StaffActionForm,
+    pub part: PartialRefundForm,
     /// Oldest first.
     pub holds: Vec<OrderHold>,
     pub hold_form: HoldFormState,
     pub parcel: Option<Parcel>,
-    pub label: ParcelFormState,
+    pub label: ParcelForm,
     pub returned: Option<GoodsReturn>,
     pub return_form: ReturnForm,
     pub invoice: Option<Invoice>,
