@@ -163,8 +163,10 @@ pub async fn page(
 }
 
 /// What the page shows besides the requests.
+#[derive(Debug)]
 struct PageState {
     status: StatusCode,
+    /// Whether these are the decided requests.
     decided: bool,
     may_act: bool,
     notice: Option<&'static str>,
@@ -178,15 +180,12 @@ async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: Pag
     let page = ApprovalsPage {
         numbers: shop.store.orders().numbers_of(&orders).await?,
         chrome: visitor.chrome_at(format!("{PATH}&lang={}{decided}", visitor.locale)),
-        decided: state.decided,
         approvals: found.items,
         older: found.next,
         is_later: before.is_some(),
-        may_act: state.may_act,
-        notice: state.notice,
-        warning: state.warning,
+        state,
     };
-    personal(state.status, &page)
+    personal(page.state.status, &page)
 }
 
 /// The page again, after a form that could not be carried out.
@@ -254,17 +253,13 @@ async fn answer(shop: &Shop, visitor: &Visitor, outcome: DecisionAnswer, action:
 #[template(path = "approvals/approvals.html")]
 pub struct ApprovalsPage {
     pub chrome: Chrome,
-    /// Whether these are the decided requests.
-    pub decided: bool,
+    state: PageState,
     pub approvals: Vec<Approval>,
     /// The numbers of their orders.
     pub numbers: HashMap<OrderId, OrderNumber>,
     /// A cursor for `before`; `None` on the last page.
     pub older: Option<String>,
     pub is_later: bool,
-    pub may_act: bool,
-    pub notice: Option<&'static str>,
-    pub warning: Option<&'static str>,
 }
 
 impl ApprovalsPage {
@@ -274,9 +269,9 @@ impl ApprovalsPage {
 
     /// The lists of waiting and of decided requests.
     fn states(&self) -> [Tab; 2] {
-        let t = &self.chrome.text().approvals;
+        let (t, decided) = (&self.chrome.text().approvals, self.state.decided);
         let tab = |path: &str, name, is_here| Tab::new(&self.chrome, path, name, is_here);
-        [tab(PATH, t.tab_open, !self.decided), tab(&format!("{PATH}&decided=true"), t.tab_decided, self.decided)]
+        [tab(PATH, t.tab_open, !decided), tab(&format!("{PATH}&decided=true"), t.tab_decided, decided)]
     }
 
     /// Whether the member of the staff who reads the page made the request.

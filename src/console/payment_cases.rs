@@ -222,8 +222,10 @@ pub async fn page(
 }
 
 /// What the page shows besides the cases.
+#[derive(Debug)]
 struct PageState {
     status: StatusCode,
+    /// Whether these are the settled cases.
     settled: bool,
     may_act: bool,
     notice: Option<&'static str>,
@@ -237,15 +239,12 @@ async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: Pag
     let page = PaymentCasesPage {
         numbers: shop.store.orders().numbers_of(&orders).await?,
         chrome: visitor.chrome_at(format!("{PATH}&lang={}{}", visitor.locale, settled)),
-        settled: state.settled,
         cases: found.items,
         older: found.next,
         is_later: before.is_some(),
-        may_act: state.may_act,
-        notice: state.notice,
-        warning: state.warning,
+        state,
     };
-    personal(state.status, &page)
+    personal(page.state.status, &page)
 }
 
 pub async fn refund_by_form(
@@ -308,17 +307,13 @@ async fn act(
 #[template(path = "payment_cases/payment_cases.html")]
 pub struct PaymentCasesPage {
     pub chrome: Chrome,
-    /// Whether these are the settled cases.
-    pub settled: bool,
+    state: PageState,
     pub cases: Vec<PaymentCase>,
     /// The numbers of their orders.
     pub numbers: HashMap<OrderId, OrderNumber>,
     /// A cursor for `before`; `None` on the last page.
     pub older: Option<String>,
     pub is_later: bool,
-    pub may_act: bool,
-    pub notice: Option<&'static str>,
-    pub warning: Option<&'static str>,
 }
 
 impl PaymentCasesPage {
@@ -328,9 +323,9 @@ impl PaymentCasesPage {
 
     /// The lists of open and of settled cases.
     fn states(&self) -> [Tab; 2] {
-        let t = &self.chrome.text().cases;
+        let (t, settled) = (&self.chrome.text().cases, self.state.settled);
         let tab = |path: &str, name, is_here| Tab::new(&self.chrome, path, name, is_here);
-        [tab(PATH, t.tab_open, !self.settled), tab(&format!("{PATH}&settled=true"), t.tab_settled, self.settled)]
+        [tab(PATH, t.tab_open, !settled), tab(&format!("{PATH}&settled=true"), t.tab_settled, settled)]
     }
 }
 

@@ -46,11 +46,14 @@ pub async fn show(
 }
 
 /// What the page shows besides the account.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct UserPageState {
+    /// The reason for a block, as entered.
     reason: String,
     errors: Vec<FieldError>,
+    /// A problem code.
     problem: Option<&'static str>,
+    /// The action that the page reports as done. Unknown values show nothing.
     done: String,
 }
 
@@ -59,7 +62,7 @@ async fn page(
     visitor: &Visitor,
     status: StatusCode,
     id: UserId,
-    state: UserPageState,
+    shown: UserPageState,
 ) -> Result<Response, Problem> {
     let user = shop.store.accounts().user(id).await?.ok_or(Code::NotFound)?;
     let sessions = shop.store.sessions().sessions_of(id, shop.clock.now()).await?;
@@ -69,9 +72,7 @@ async fn page(
         shop.store.accounts().mail_of(id).await?.and_then(|mail| mail.address).map(|address| mail::masked(&address));
     let chrome = visitor.chrome_at(user_path(visitor.locale, id));
     let log_path = subject_path(visitor.locale, &format!("user {id}"));
-    let UserPageState { reason, errors, problem, done } = state;
-    let page = UserPage { chrome, user, sessions, orders, balance, reason, errors, problem, done, log_path, mail };
-    personal(status, &page)
+    personal(status, &UserPage { chrome, user, sessions, orders, balance, shown, log_path, mail })
 }
 
 fn user_path(locale: Locale, id: UserId) -> String {
@@ -214,13 +215,7 @@ pub struct UserPage {
     pub orders: Vec<Order>,
     /// The balance of the wallet.
     pub balance: Money,
-    /// The reason for a block, as entered.
-    pub reason: String,
-    pub errors: Vec<FieldError>,
-    /// A problem code.
-    pub problem: Option<&'static str>,
-    /// The action that the page reports as done. Unknown values show nothing.
-    pub done: String,
+    shown: UserPageState,
     pub log_path: String,
     /// The verified address, masked.
     pub mail: Option<String>,
@@ -237,16 +232,16 @@ impl UserPage {
     }
 
     fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
+        error_text(&self.chrome, &self.shown.errors, field)
     }
 
     fn problem(&self) -> Option<&'static str> {
-        problem_text(&self.chrome, self.problem)
+        problem_text(&self.chrome, self.shown.problem)
     }
 
     fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().people;
-        match self.done.as_str() {
+        match self.shown.done.as_str() {
             "block" => Some(t.done_block),
             "unblock" => Some(t.done_unblock),
             "end-sessions" => Some(t.done_end_sessions),
@@ -281,6 +276,20 @@ pub struct TemporaryPassword {
     pub is_new: bool,
 }
 
+/// What the page shows besides the list of staff.
+#[derive(Debug, Default)]
+pub struct StaffPageState {
+    /// The form with the errors: `appoint`, `create`, or none.
+    pub form: &'static str,
+    pub username: String,
+    pub role: String,
+    pub errors: Vec<FieldError>,
+    pub problem: Option<&'static str>,
+    pub done: String,
+    /// A temporary password that was just made. Only this answer shows it.
+    pub temporary: Option<TemporaryPassword>,
+}
+
 /// The staff, with the forms that appoint, add and dismiss.
 #[derive(Debug, Template)]
 #[template(path = "users/staff.html")]
@@ -289,15 +298,7 @@ pub struct StaffPage {
     pub staff: Vec<User>,
     /// Whether the owners require a second factor of all staff.
     pub policy: StaffPolicy,
-    /// The form with the errors: `appoint`, `create`, or none.
-    pub form: &'static str,
-    pub username: String,
-    pub role: String,
-    pub errors: Vec<FieldError>,
-    pub problem: Option<&'static str>,
-    pub done: String,
-    /// A temporary password that was just made. Only this response shows it.
-    pub temporary: Option<TemporaryPassword>,
+    pub shown: StaffPageState,
 }
 
 impl StaffPage {
@@ -318,15 +319,15 @@ impl StaffPage {
     }
 
     fn error_text(&self, form: &str, field: &str) -> Option<&'static str> {
-        (self.form == form).then(|| error_text(&self.chrome, &self.errors, field))?
+        (self.shown.form == form).then(|| error_text(&self.chrome, &self.shown.errors, field))?
     }
 
     fn typed(&self, form: &str) -> &str {
-        if self.form == form { &self.username } else { "" }
+        if self.shown.form == form { &self.shown.username } else { "" }
     }
 
     fn chosen(&self, form: &str, role: &Role) -> bool {
-        self.form == form && self.role == role.as_str()
+        self.shown.form == form && self.shown.role == role.as_str()
     }
 
     fn about(&self, role: &Role) -> &'static str {
@@ -340,12 +341,12 @@ impl StaffPage {
     }
 
     fn problem(&self) -> Option<&'static str> {
-        problem_text(&self.chrome, self.problem)
+        problem_text(&self.chrome, self.shown.problem)
     }
 
     fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().people;
-        match self.done.as_str() {
+        match self.shown.done.as_str() {
             "role" => Some(t.done_role),
             "policy" => Some(if self.policy.second_factor_required { t.done_policy_on } else { t.done_policy_off }),
             "dismiss" => Some(t.done_dismiss),

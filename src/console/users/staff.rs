@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::users::page::{StaffPage, TemporaryPassword};
+use crate::users::page::{StaffPage, StaffPageState, TemporaryPassword};
 use crate::{ConfirmForm, StaffVisit};
 use accounts::AccountRefusal;
 use accounts::administration::staff_role;
@@ -23,20 +23,6 @@ pub async fn list(
     page(&shop, &visitor, StatusCode::OK, StaffPageState { done, ..StaffPageState::default() }).await
 }
 
-/// What the page shows besides the list of staff.
-#[derive(Default)]
-struct StaffPageState {
-    /// The form with the errors: `appoint`, `create`, or none.
-    form: &'static str,
-    username: String,
-    role: String,
-    errors: Vec<FieldError>,
-    problem: Option<&'static str>,
-    done: String,
-    /// A temporary password that was just made. It is shown only in this answer.
-    temporary: Option<TemporaryPassword>,
-}
-
 impl StaffPageState {
     fn with_password(temporary: TemporaryPassword) -> StaffPageState {
         StaffPageState { temporary: Some(temporary), ..StaffPageState::default() }
@@ -50,9 +36,8 @@ impl StaffPageState {
 async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPageState) -> Result<Response, Problem> {
     let staff = shop.store.accounts().staff().await?;
     let chrome = visitor.chrome_at(staff_path(visitor.locale));
-    let StaffPageState { form, username, role, errors, problem, done, temporary } = state;
     let policy = shop.store.accounts().staff_policy().await?;
-    personal(status, &StaffPage { chrome, staff, policy, form, username, role, errors, problem, done, temporary })
+    personal(status, &StaffPage { chrome, staff, policy, shown: state })
 }
 
 fn staff_path(locale: Locale) -> String {
