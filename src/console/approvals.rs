@@ -33,7 +33,7 @@ fn check_permission(staff: &Decider, of: &Approval) -> Result<(), Problem> {
     if may { Ok(()) } else { Err(Code::NotAllowed.into()) }
 }
 
-pub async fn approve_as(shop: &Shop, staff: &Decider, of: &Approval) -> Result<DecisionAnswer, Problem> {
+async fn approve_as(shop: &Shop, staff: &Decider, of: &Approval) -> Result<DecisionAnswer, Problem> {
     check_permission(staff, of)?;
     let by = staff.session.user_id;
     if of.kind != RefundKind::Packet {
@@ -46,7 +46,7 @@ pub async fn approve_as(shop: &Shop, staff: &Decider, of: &Approval) -> Result<D
     Ok(shop.staff_refunds.answer(outcome).await?)
 }
 
-pub async fn decline_as(
+async fn decline_as(
     shop: &Shop,
     staff: &Decider,
     of: &Approval,
@@ -251,15 +251,15 @@ async fn answer(shop: &Shop, visitor: &Visitor, outcome: DecisionAnswer, action:
 /// The waiting requests with the forms that approve or decline them, or the decided requests.
 #[derive(Debug, Template)]
 #[template(path = "approvals/approvals.html")]
-pub struct ApprovalsPage {
-    pub chrome: Chrome,
+struct ApprovalsPage {
+    chrome: Chrome,
     state: PageState,
-    pub approvals: Vec<Approval>,
+    approvals: Vec<Approval>,
     /// The numbers of their orders.
-    pub numbers: HashMap<OrderId, OrderNumber>,
+    numbers: HashMap<OrderId, OrderNumber>,
     /// A cursor for `before`; `None` on the last page.
-    pub older: Option<String>,
-    pub is_later: bool,
+    older: Option<String>,
+    is_later: bool,
 }
 
 impl ApprovalsPage {

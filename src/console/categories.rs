@@ -367,15 +367,15 @@ impl CategoryRow {
 
 #[derive(Debug, Template)]
 #[template(path = "categories/categories.html")]
-pub struct CategoriesPage {
-    pub chrome: Chrome,
+struct CategoriesPage {
+    chrome: Chrome,
     /// In the order of the shop.
-    pub rows: Vec<CategoryRow>,
+    rows: Vec<CategoryRow>,
     /// The form of a new category.
-    pub form: CategoryForm,
+    form: CategoryForm,
     /// The action that the page reports as done, and the name of the category.
-    pub done: Option<(String, String)>,
-    pub warning: Option<&'static str>,
+    done: Option<(String, String)>,
+    warning: Option<&'static str>,
 }
 
 impl CategoriesPage {

@@ -95,7 +95,7 @@ pub async fn revoke(
 pub const BATCH_SIZE: RangeInclusive<i64> = 1..=10_000;
 
 /// New codes of a sale that is not over. They cannot be read again later.
-pub async fn make_invitations(
+async fn make_invitations(
     shop: &Shop,
     sale: SaleId,
     count: i64,
@@ -226,13 +226,13 @@ pub struct InvitationsFormState {
 /// Batches of codes as staff see them.
 #[derive(Debug, Template)]
 #[template(path = "invitations/invitations.html")]
-pub struct AdminInvitationsPage {
-    pub chrome: Chrome,
-    pub goods_name: String,
-    pub sale: Sale,
-    pub batches: Vec<InvitationBatch>,
-    pub may_act: bool,
-    pub form: InvitationsFormState,
+struct AdminInvitationsPage {
+    chrome: Chrome,
+    goods_name: String,
+    sale: Sale,
+    batches: Vec<InvitationBatch>,
+    may_act: bool,
+    form: InvitationsFormState,
 }
 
 impl AdminInvitationsPage {

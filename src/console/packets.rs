@@ -148,14 +148,14 @@ pub async fn stop_by_form(
 /// All packets, newest first.
 #[derive(Debug, Template)]
 #[template(path = "packets/console_packets.html")]
-pub struct AdminPacketsPage {
-    pub chrome: Chrome,
-    pub packets: Vec<PacketView>,
-    pub now: Timestamp,
+struct AdminPacketsPage {
+    chrome: Chrome,
+    packets: Vec<PacketView>,
+    now: Timestamp,
     /// For `&before=`; `None` on the last page.
-    pub older: Option<String>,
-    pub is_later: bool,
-    pub bar: ListBar,
+    older: Option<String>,
+    is_later: bool,
+    bar: ListBar,
 }
 
 /// The name of the giver.
@@ -204,9 +204,9 @@ impl AdminPacketsPage {
 /// The form of a packet from the shop.
 #[derive(Debug, Template)]
 #[template(path = "packets/console_packet_form.html")]
-pub struct AdminPacketForm {
-    pub chrome: Chrome,
-    pub form: PacketForm,
+struct AdminPacketForm {
+    chrome: Chrome,
+    form: PacketForm,
 }
 
 impl AdminPacketForm {
@@ -222,16 +222,16 @@ impl AdminPacketForm {
 /// One packet with its claims so far.
 #[derive(Debug, Template)]
 #[template(path = "packets/console_packet.html")]
-pub struct AdminPacketPage {
-    pub chrome: Chrome,
-    pub view: PacketView,
-    pub phase: PacketPhase,
+struct AdminPacketPage {
+    chrome: Chrome,
+    view: PacketView,
+    phase: PacketPhase,
     /// The URL at which shares are claimed.
-    pub link: String,
+    link: String,
     /// The action that the page reports as done: `fund`, `stop`.
-    pub done: String,
+    done: String,
     /// A problem code.
-    pub problem: Option<&'static str>,
+    problem: Option<&'static str>,
 }
 
 impl AdminPacketPage {

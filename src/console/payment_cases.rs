@@ -305,15 +305,15 @@ async fn act(
 /// The open cases, with the forms that ask for a refund or settle them, or the settled cases.
 #[derive(Debug, Template)]
 #[template(path = "payment_cases/payment_cases.html")]
-pub struct PaymentCasesPage {
-    pub chrome: Chrome,
+struct PaymentCasesPage {
+    chrome: Chrome,
     state: PageState,
-    pub cases: Vec<PaymentCase>,
+    cases: Vec<PaymentCase>,
     /// The numbers of their orders.
-    pub numbers: HashMap<OrderId, OrderNumber>,
+    numbers: HashMap<OrderId, OrderNumber>,
     /// A cursor for `before`; `None` on the last page.
-    pub older: Option<String>,
-    pub is_later: bool,
+    older: Option<String>,
+    is_later: bool,
 }
 
 impl PaymentCasesPage {

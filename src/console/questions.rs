@@ -284,18 +284,18 @@ pub enum QuestionNotice {
 /// Questions of one status, or a single one, with the forms that answer and hide them.
 #[derive(Debug, Template)]
 #[template(path = "questions/console_questions.html")]
-pub struct AdminQuestionsPage {
-    pub chrome: Chrome,
+struct AdminQuestionsPage {
+    chrome: Chrome,
     /// `None` on the page of a single question.
-    pub status: Option<QuestionStatus>,
-    pub questions: Vec<FoundQuestion>,
+    status: Option<QuestionStatus>,
+    questions: Vec<FoundQuestion>,
     /// A cursor for `before`; `None` on the last page.
-    pub next: Option<QuestionId>,
-    pub is_later: bool,
-    pub may_act: bool,
-    pub notice: Option<QuestionNotice>,
+    next: Option<QuestionId>,
+    is_later: bool,
+    may_act: bool,
+    notice: Option<QuestionNotice>,
     /// The form of the single question, after it could not be carried out.
-    pub form: Option<AnswerFormState>,
+    form: Option<AnswerFormState>,
 }
 
 impl AdminQuestionsPage {

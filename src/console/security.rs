@@ -150,7 +150,7 @@ fn network_of(typed: &str) -> Option<String> {
 }
 
 /// One page of events, newest first, and the names of their accounts.
-pub async fn security_page(
+async fn security_page(
     store: &Store,
     filter: &SecurityEventFilter,
     before: &Cursor,
@@ -220,16 +220,16 @@ const MIN_BAR: f64 = 2.0;
 /// The events of a day, and the events that match a filter, newest first.
 #[derive(Debug, Template)]
 #[template(path = "security/security.html")]
-pub struct SecurityPage {
-    pub chrome: Chrome,
-    pub plots: Vec<SecurityPlot>,
-    pub rows: Vec<SecurityEventRow>,
-    pub names: HashMap<UserId, String>,
+struct SecurityPage {
+    chrome: Chrome,
+    plots: Vec<SecurityPlot>,
+    rows: Vec<SecurityEventRow>,
+    names: HashMap<UserId, String>,
     /// The path of the next page.
-    pub older: Option<String>,
-    pub filtered: bool,
-    pub query: SecurityQuery,
-    pub errors: Vec<FieldError>,
+    older: Option<String>,
+    filtered: bool,
+    query: SecurityQuery,
+    errors: Vec<FieldError>,
 }
 
 impl SecurityPage {

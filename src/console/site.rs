@@ -85,11 +85,11 @@ pub enum ShopPageNotice {
 /// The forms of all pages.
 #[derive(Debug, Template)]
 #[template(path = "site/console_shop_pages.html")]
-pub struct ShopPagesPage {
-    pub chrome: Chrome,
+struct ShopPagesPage {
+    chrome: Chrome,
     /// In the order of [`ShopPageName::ALL`], written or not.
-    pub pages: Vec<ShopPage>,
-    pub notice: Option<(ShopPageName, ShopPageNotice)>,
+    pages: Vec<ShopPage>,
+    notice: Option<(ShopPageName, ShopPageNotice)>,
 }
 
 impl ShopPagesPage {

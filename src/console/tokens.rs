@@ -186,10 +186,10 @@ pub(crate) fn system_tabs(chrome: &Chrome) -> Vec<Tab> {
 /// The tokens, newest first, and the form for a new one.
 #[derive(Debug, Template)]
 #[template(path = "users/tokens.html")]
-pub struct TokensPage {
-    pub chrome: Chrome,
-    pub tokens: Vec<ApiToken>,
-    pub now: Timestamp,
+struct TokensPage {
+    chrome: Chrome,
+    tokens: Vec<ApiToken>,
+    now: Timestamp,
     shown: Shown,
 }
 

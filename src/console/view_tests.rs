@@ -41,7 +41,7 @@ pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {
     }
 }
 
-pub fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
+fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
     AdminSaleForm {
         chrome: chrome(locale, "/admin/sales/new"),
         sale: None,

@@ -141,15 +141,15 @@ pub fn refused(refusal: impl Into<Problem>, locale: Locale, sale: SaleId) -> Res
 /// The rules of a sale, and what the account lacks.
 #[derive(Debug, Template)]
 #[template(path = "eligibility/eligibility.html")]
-pub struct EligibilityPage {
-    pub chrome: Chrome,
-    pub sale: SaleId,
-    pub goods_name: String,
-    pub accounts_before: Option<Timestamp>,
-    pub deposit: Option<Money>,
-    pub states: Vec<RuleState>,
+struct EligibilityPage {
+    chrome: Chrome,
+    sale: SaleId,
+    goods_name: String,
+    accounts_before: Option<Timestamp>,
+    deposit: Option<Money>,
+    states: Vec<RuleState>,
     /// An invitation code that could not be redeemed, as typed.
-    pub refused_code: Option<String>,
+    refused_code: Option<String>,
 }
 
 impl EligibilityPage {

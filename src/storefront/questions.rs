@@ -247,17 +247,17 @@ pub async fn withdraw_by_form(
 /// The form that asks about the goods of a sale.
 #[derive(Debug, Template)]
 #[template(path = "questions/ask.html")]
-pub struct AskPage {
-    pub chrome: Chrome,
-    pub sale: SaleId,
-    pub goods_name: String,
-    pub typed: String,
+struct AskPage {
+    chrome: Chrome,
+    sale: SaleId,
+    goods_name: String,
+    typed: String,
     /// Whether the text was typed before the log-in.
-    pub is_kept: bool,
+    is_kept: bool,
     /// The code that says what is wrong with the text.
-    pub wrong: Option<&'static str>,
+    wrong: Option<&'static str>,
     /// The code that says why the question is not asked now.
-    pub refused: Option<&'static str>,
+    refused: Option<&'static str>,
 }
 
 impl AskPage {
@@ -286,13 +286,13 @@ pub struct OwnQuestion {
 /// The questions of an account, newest first.
 #[derive(Debug, Template)]
 #[template(path = "questions/own_questions.html")]
-pub struct OwnQuestionsPage {
-    pub chrome: Chrome,
-    pub questions: Vec<OwnQuestion>,
+struct OwnQuestionsPage {
+    chrome: Chrome,
+    questions: Vec<OwnQuestion>,
     /// A cursor for `before`; `None` on the last page.
-    pub older: Option<QuestionId>,
-    pub is_later: bool,
-    pub notice: Option<&'static str>,
+    older: Option<QuestionId>,
+    is_later: bool,
+    notice: Option<&'static str>,
 }
 
 impl OwnQuestionsPage {
@@ -346,7 +346,7 @@ impl DraftPlace {
 }
 
 /// The question in a request's cookie; `None` if it could not be asked.
-pub fn kept_question(headers: &HeaderMap) -> Option<String> {
+fn kept_question(headers: &HeaderMap) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(cookie(headers, NAME)?).ok()?;
     check_question(std::str::from_utf8(&bytes).ok()?).ok()
 }

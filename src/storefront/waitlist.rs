@@ -175,26 +175,26 @@ const MAX_QUANTITY_CHOICE: i64 = 10;
 /// The account's place, and the actions that it allows.
 #[derive(Debug, Template)]
 #[template(path = "waitlist/waitlist.html")]
-pub struct WaitlistPage {
-    pub chrome: Chrome,
-    pub sale: SaleId,
-    pub goods_name: String,
-    pub picture: Option<Picture>,
-    pub price: Money,
+struct WaitlistPage {
+    chrome: Chrome,
+    sale: SaleId,
+    goods_name: String,
+    picture: Option<Picture>,
+    price: Money,
     /// The phase of the sale.
-    pub phase: Phase,
-    pub per_user_limit: i64,
+    phase: Phase,
+    per_user_limit: i64,
     /// `None` if the account never joined.
-    pub place: Option<OwnPlace>,
+    place: Option<OwnPlace>,
     /// The account's live order in this sale, whether it came from an offer or not.
-    pub live_order: Option<OrderId>,
+    live_order: Option<OrderId>,
     /// Accounts that wait, as far as they are counted.
-    pub waiting: i64,
+    waiting: i64,
     /// Orders of the sale that are not paid yet, and until when their units come back.
-    pub unpaid: i64,
-    pub free_by: Option<Timestamp>,
+    unpaid: i64,
+    free_by: Option<Timestamp>,
     /// Sales to go on to.
-    pub onward: Vec<OnwardSale>,
+    onward: Vec<OnwardSale>,
 }
 
 impl WaitlistPage {

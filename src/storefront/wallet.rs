@@ -95,7 +95,7 @@ pub struct TopUpBody {
 }
 
 /// What the owner of a wallet asks for. An empty `provider` is the first that takes the payment.
-pub fn top_up_choice(locale: Locale, provider: &str, return_path: String, phone: PayingPhone) -> PayerChoice {
+fn top_up_choice(locale: Locale, provider: &str, return_path: String, phone: PayingPhone) -> PayerChoice {
     let (provider, title) = (provider.to_owned(), text(locale).wallet.top_up.to_owned());
     PayerChoice { provider, title, locale, return_path, phone: phone.0 }
 }
@@ -263,24 +263,24 @@ pub struct HeldDeposit {
 /// The balance, the top-up form, and the entries, newest first.
 #[derive(Debug, Template)]
 #[template(path = "wallet/wallet.html")]
-pub struct WalletPage {
-    pub chrome: Chrome,
-    pub balance: Money,
+struct WalletPage {
+    chrome: Chrome,
+    balance: Money,
     /// The deposits for sales, and their sum.
-    pub deposits: Vec<HeldDeposit>,
-    pub set_aside: Money,
+    deposits: Vec<HeldDeposit>,
+    set_aside: Money,
     /// The sale that the top-up is for. The page leads back there.
-    pub sale: Option<SaleId>,
+    sale: Option<SaleId>,
     /// The names of the providers that take top-ups. Without one the wallet cannot be topped up.
-    pub offers: Vec<&'static str>,
-    pub entries: Vec<WalletEntry>,
+    offers: Vec<&'static str>,
+    entries: Vec<WalletEntry>,
     /// A cursor for `?before=`; `None` on the last page.
-    pub older: Option<String>,
+    older: Option<String>,
     /// Whether this is not the first page.
-    pub is_later: bool,
+    is_later: bool,
     /// The amount of the form, as entered.
-    pub typed: String,
-    pub errors: Vec<FieldError>,
+    typed: String,
+    errors: Vec<FieldError>,
 }
 
 impl WalletPage {

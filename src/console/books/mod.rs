@@ -119,13 +119,13 @@ pub async fn page(
 /// The trial balance of a period.
 #[derive(Debug, Template)]
 #[template(path = "books/books.html")]
-pub struct BooksPage {
-    pub chrome: Chrome,
-    pub query: BooksQuery,
+struct BooksPage {
+    chrome: Chrome,
+    query: BooksQuery,
     /// `None` if it could not be read.
-    pub period: Option<Period>,
-    pub lines: Vec<TrialBalanceLine>,
-    pub errors: Vec<FieldError>,
+    period: Option<Period>,
+    lines: Vec<TrialBalanceLine>,
+    errors: Vec<FieldError>,
 }
 
 impl BooksPage {

@@ -82,24 +82,24 @@ async fn page(
 /// The counters of a sale while it runs.
 #[derive(Debug, Template)]
 #[template(path = "cockpit/cockpit.html")]
-pub struct CockpitPage {
-    pub chrome: Chrome,
-    pub id: SaleId,
-    pub goods_name: String,
-    pub state: SaleState,
-    pub version: i64,
-    pub price: Money,
-    pub sample: Arc<Sample>,
+struct CockpitPage {
+    chrome: Chrome,
+    id: SaleId,
+    goods_name: String,
+    state: SaleState,
+    version: i64,
+    price: Money,
+    sample: Arc<Sample>,
     /// The sale's waiting room, and its public state.
-    pub waiting_room: Option<WaitingRoom>,
-    pub line: Option<Arc<Line>>,
-    pub may_run: bool,
-    pub tabs: Vec<Tab>,
+    waiting_room: Option<WaitingRoom>,
+    line: Option<Arc<Line>>,
+    may_run: bool,
+    tabs: Vec<Tab>,
     /// Whether the sale is a draw that was announced, so that it has a page of its own.
-    pub is_draw: bool,
+    is_draw: bool,
     /// The action that the page reports as done.
-    pub notice: Option<String>,
-    pub warning: Option<&'static str>,
+    notice: Option<String>,
+    warning: Option<&'static str>,
 }
 
 /// One counter with its bar.

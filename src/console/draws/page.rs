@@ -243,31 +243,31 @@ pub struct RoundFormState {
 /// A draw as staff see it.
 #[derive(Debug, Template)]
 #[template(path = "draws/console_draw.html")]
-pub struct AdminDrawPage {
-    pub chrome: Chrome,
-    pub goods_name: String,
-    pub sale: Sale,
-    pub draw: Draw,
-    pub stage: DrawStage,
+struct AdminDrawPage {
+    chrome: Chrome,
+    goods_name: String,
+    sale: Sale,
+    draw: Draw,
+    stage: DrawStage,
     /// When the stage ends, if the clock ends it.
-    pub until: Option<Timestamp>,
+    until: Option<Timestamp>,
     /// Entries of all states, up to a limit.
-    pub counted: i64,
-    pub excluded: i64,
-    pub orders: OrderTotals,
-    pub may_act: bool,
-    pub may_exclude: bool,
-    pub may_call_off: bool,
-    pub may_await_later_round: bool,
-    pub rows: Vec<StaffEntry>,
+    counted: i64,
+    excluded: i64,
+    orders: OrderTotals,
+    may_act: bool,
+    may_exclude: bool,
+    may_call_off: bool,
+    may_await_later_round: bool,
+    rows: Vec<StaffEntry>,
     /// The first row of the next page.
-    pub next: Option<StaffEntry>,
+    next: Option<StaffEntry>,
     /// Where the table begins, as typed.
-    pub from: String,
-    pub notice: Option<&'static str>,
-    pub warning: Option<&'static str>,
-    pub round: RoundFormState,
-    pub dry_run: Option<DryRun>,
+    from: String,
+    notice: Option<&'static str>,
+    warning: Option<&'static str>,
+    round: RoundFormState,
+    dry_run: Option<DryRun>,
 }
 
 /// A step of a draw, and its time if it has one.

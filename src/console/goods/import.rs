@@ -26,11 +26,11 @@ use web::{Code, FieldError, Problem, Repeatable, Shop, personal, private, see_ot
 use words::field_error;
 
 /// The largest file, in bytes, and its lines. All of them are one transaction, which holds the catalogue's lock.
-pub(crate) const MAX_BYTES: usize = 1024 * 1024;
+const MAX_BYTES: usize = 1024 * 1024;
 pub(crate) const MAX_LINES: usize = 500;
 
 /// The names of the cells. A line without a price is goods without a sale.
-pub(crate) const NAMES: [&str; 12] = [
+const NAMES: [&str; 12] = [
     "name_zh",
     "name_en",
     "description_zh",
@@ -157,7 +157,7 @@ pub async fn import(
 
 /// Reads a file, and carries it out unless a line is wrong or only a report is wanted. All attempts of one request import it
 /// once.
-pub(crate) async fn carry_out(
+async fn carry_out(
     shop: &Shop,
     (actor, locale): (&str, Locale),
     file: &GoodsFile,

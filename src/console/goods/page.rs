@@ -333,22 +333,22 @@ async fn store_upload(shop: &Shop, upload: UploadedFile) -> Result<Result<Pictur
 /// The goods that match a search.
 #[derive(Debug, Template)]
 #[template(path = "goods/goods.html")]
-pub struct AdminGoodsList {
-    pub chrome: Chrome,
-    pub goods: Vec<Goods>,
-    pub query: String,
+struct AdminGoodsList {
+    chrome: Chrome,
+    goods: Vec<Goods>,
+    query: String,
     /// The category that is shown, as in the query; empty for all, `none` for goods without a category.
-    pub category: String,
-    pub categories: Vec<Category>,
+    category: String,
+    categories: Vec<Category>,
     /// Whether archived goods are among them.
-    pub with_archived: bool,
-    pub archived: usize,
+    with_archived: bool,
+    archived: usize,
     /// Whether more goods match than are listed.
-    pub more: bool,
+    more: bool,
     /// The action that the page reports as done, and the name of the goods.
-    pub done: Option<(String, String)>,
-    pub warning: Option<&'static str>,
-    pub bar: ListBar,
+    done: Option<(String, String)>,
+    warning: Option<&'static str>,
+    bar: ListBar,
 }
 
 impl AdminGoodsList {

@@ -186,23 +186,23 @@ async fn act(
 }
 
 /// The most orders that one request acts on. Each account on a page has at most one live order.
-pub const MAX_GROUP_ORDERS: usize = MEMBERS_PAGE_SIZE;
+const MAX_GROUP_ORDERS: usize = MEMBERS_PAGE_SIZE;
 
 /// The groups of linked accounts of a sale, the largest first.
 #[derive(Debug, Template)]
 #[template(path = "linked_accounts/groups.html")]
-pub struct GroupsPage {
-    pub chrome: Chrome,
-    pub tabs: Vec<Tab>,
-    pub sale: SaleId,
-    pub goods_name: String,
-    pub groups: Vec<GroupSummary>,
+struct GroupsPage {
+    chrome: Chrome,
+    tabs: Vec<Tab>,
+    sale: SaleId,
+    goods_name: String,
+    groups: Vec<GroupSummary>,
     /// Where the next page begins.
-    pub next: Option<usize>,
-    pub is_later: bool,
+    next: Option<usize>,
+    is_later: bool,
     /// When the accounts were compared.
-    pub read_at: Timestamp,
-    pub is_renewing: bool,
+    read_at: Timestamp,
+    is_renewing: bool,
 }
 
 /// Why accounts are linked, in words.
@@ -226,16 +226,16 @@ impl GroupsPage {
 /// One group with its orders, and the forms that act on them.
 #[derive(Debug, Template)]
 #[template(path = "linked_accounts/group.html")]
-pub struct GroupPage {
-    pub chrome: Chrome,
-    pub sale: SaleId,
-    pub goods_name: String,
-    pub of: GroupDetail,
+struct GroupPage {
+    chrome: Chrome,
+    sale: SaleId,
+    goods_name: String,
+    of: GroupDetail,
     /// The last member on the page before.
-    pub after: Option<UserId>,
-    pub may_act: bool,
-    pub notice: Option<HoldNotice>,
-    pub form: HoldFormState,
+    after: Option<UserId>,
+    may_act: bool,
+    notice: Option<HoldNotice>,
+    form: HoldFormState,
 }
 
 impl GroupPage {

@@ -186,9 +186,9 @@ pub struct SearchHit {
 /// The search results for browsers without scripts.
 #[derive(Debug, Template)]
 #[template(path = "lists/search.html")]
-pub struct SearchPage {
-    pub chrome: Chrome,
+struct SearchPage {
+    chrome: Chrome,
     /// The search as entered.
-    pub q: String,
-    pub hits: Vec<SearchHit>,
+    q: String,
+    hits: Vec<SearchHit>,
 }

@@ -113,7 +113,7 @@ impl AuditLogQuery {
 }
 
 /// One page of the log, newest first. Addresses of log-ins are masked except for staff who read the security events.
-pub async fn audit_log_page<P: Permission>(
+async fn audit_log_page<P: Permission>(
     store: &Store,
     staff: &Staff<P>,
     query: &AuditLogQuery,

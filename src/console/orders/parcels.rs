@@ -159,14 +159,14 @@ pub async fn move_by_form(
 /// The page on which a file is uploaded, checked and carried out.
 #[derive(Debug, Template)]
 #[template(path = "orders/console_parcels.html")]
-pub struct ParcelFilePage {
-    pub chrome: Chrome,
-    pub may_act: bool,
+struct ParcelFilePage {
+    chrome: Chrome,
+    may_act: bool,
     /// What was checked or done; `None` before a file is uploaded.
-    pub report: Option<ParcelReport>,
+    report: Option<ParcelReport>,
     /// The text of the file that was checked, for the form that carries it out.
-    pub csv: String,
-    pub errors: Vec<FieldError>,
+    csv: String,
+    errors: Vec<FieldError>,
 }
 
 impl ParcelFilePage {

@@ -129,12 +129,12 @@ const MAX_OPENING_POINTS: usize = 50;
 
 #[derive(Debug, Template)]
 #[template(path = "report/report.html")]
-pub struct ReportPage {
-    pub chrome: Chrome,
-    pub goods_name: String,
-    pub report: SaleReport,
+struct ReportPage {
+    chrome: Chrome,
+    goods_name: String,
+    report: SaleReport,
     /// The report of the sale before; a sale of the same goods, if there was one.
-    pub earlier: Option<SaleReport>,
+    earlier: Option<SaleReport>,
 }
 
 /// A row of the table of figures.

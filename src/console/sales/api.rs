@@ -123,7 +123,7 @@ pub(crate) fn overlap(allowed: Option<bool>) -> OverlapPolicy {
     if allowed == Some(false) { OverlapPolicy::Refuse } else { OverlapPolicy::Allow }
 }
 
-pub(crate) fn plan_warnings(draft: &SaleDraft, is_draft: bool, now: Timestamp) -> Vec<PlanWarning> {
+fn plan_warnings(draft: &SaleDraft, is_draft: bool, now: Timestamp) -> Vec<PlanWarning> {
     let found = check_window(draft.window, is_draft, now).into_iter().chain(doubts(draft));
     found.map(|FieldError { field, code }| PlanWarning { field, code, sale_id: None }).collect()
 }

@@ -176,12 +176,12 @@ pub struct CalendarWeek {
 /// One month of sales.
 #[derive(Debug, Template)]
 #[template(path = "sales/console_calendar.html")]
-pub struct CalendarPage {
-    pub chrome: Chrome,
-    pub month: Month,
+struct CalendarPage {
+    chrome: Chrome,
+    month: Month,
     /// The time zone of days and times.
-    pub zone: String,
-    pub weeks: Vec<CalendarWeek>,
+    zone: String,
+    weeks: Vec<CalendarWeek>,
 }
 
 impl CalendarPage {

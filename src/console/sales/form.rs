@@ -238,7 +238,7 @@ fn announced(form: &SaleForm, now: Timestamp) -> Option<Sale> {
 /// The card of the shop's list. Without goods or a price, a line in its place.
 #[derive(Debug, Template)]
 #[template(path = "sales/console_sale_card.html")]
-pub struct SaleCard<'a> {
+struct SaleCard<'a> {
     chrome: &'a Chrome,
     shown: Option<(Sale, &'a Goods)>,
 }
@@ -443,9 +443,9 @@ impl CheckList<'_> {
 /// The page instead of the form of a sale that has begun.
 #[derive(Debug, Template)]
 #[template(path = "sales/console_sale_locked.html")]
-pub struct AdminSaleLocked {
-    pub chrome: Chrome,
-    pub id: SaleId,
+struct AdminSaleLocked {
+    chrome: Chrome,
+    id: SaleId,
 }
 
 impl AdminSaleLocked {
@@ -465,7 +465,7 @@ pub(crate) fn for_time_field(posted: &str) -> String {
 // The checklist before a sale in words, for its page and the API.
 
 /// The name of a check or a finding; its key where a translation is missing.
-pub fn checklist_words(locale: Locale, key: &'static str) -> &'static str {
+fn checklist_words(locale: Locale, key: &'static str) -> &'static str {
     text(locale).checklist.entries().find(|(name, _)| *name == key).map_or(key, |(_, words)| words)
 }
 

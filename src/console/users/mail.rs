@@ -36,13 +36,13 @@ pub async fn show(
 /// Messages, newest first.
 #[derive(Debug, Template)]
 #[template(path = "users/mail.html")]
-pub struct MailPage {
-    pub chrome: Chrome,
+struct MailPage {
+    chrome: Chrome,
     /// Whether a mail server is configured.
-    pub sends: bool,
-    pub mails: Vec<ShownMail>,
+    sends: bool,
+    mails: Vec<ShownMail>,
     /// The cursor of the next page.
-    pub older: Option<String>,
+    older: Option<String>,
 }
 
 #[derive(Debug)]

@@ -163,17 +163,17 @@ fn problem_text(chrome: &Chrome, code: Option<&'static str>) -> Option<&'static 
 /// The accounts that match a search.
 #[derive(Debug, Template)]
 #[template(path = "users/users.html")]
-pub struct UsersPage {
-    pub chrome: Chrome,
-    pub users: Vec<User>,
+struct UsersPage {
+    chrome: Chrome,
+    users: Vec<User>,
     /// The search as entered.
-    pub q: String,
+    q: String,
     /// Whether this is not the first page.
-    pub paged: bool,
-    pub older: Option<UserId>,
-    pub bar: ListBar,
+    paged: bool,
+    older: Option<UserId>,
+    bar: ListBar,
     /// Whether the member of the staff may act on several accounts.
-    pub may_act: bool,
+    may_act: bool,
 }
 
 impl UsersPage {
@@ -208,17 +208,17 @@ impl UsersPage {
 /// One account with its actions.
 #[derive(Debug, Template)]
 #[template(path = "users/user.html")]
-pub struct UserPage {
-    pub chrome: Chrome,
-    pub user: User,
-    pub sessions: Vec<SessionRow>,
-    pub orders: Vec<Order>,
+struct UserPage {
+    chrome: Chrome,
+    user: User,
+    sessions: Vec<SessionRow>,
+    orders: Vec<Order>,
     /// The balance of the wallet.
-    pub balance: Money,
+    balance: Money,
     shown: UserPageState,
-    pub log_path: String,
+    log_path: String,
     /// The verified address, masked.
-    pub mail: Option<String>,
+    mail: Option<String>,
 }
 
 impl UserPage {

@@ -304,36 +304,36 @@ fn refused_deletion(refusal: DeletionRefusal) -> Result<AccountFormState, Proble
 /// The account with its forms. After a failed submission one of the forms shows its errors.
 #[derive(Debug, Template)]
 #[template(path = "account/own_account.html")]
-pub struct AccountPage {
-    pub chrome: Chrome,
-    pub user: User,
+struct AccountPage {
+    chrome: Chrome,
+    user: User,
     /// The balance of the wallet.
-    pub balance: Money,
+    balance: Money,
     /// The part of the wallet that is set aside for sales.
-    pub set_aside: Money,
+    set_aside: Money,
     /// What deleting the account gives up: the balance, the money set aside, and the unclaimed money in open packets.
-    pub at_stake: Money,
-    pub recovery_left: i64,
+    at_stake: Money,
+    recovery_left: i64,
     /// How many addresses are saved.
-    pub addresses: usize,
-    pub sessions: Vec<SessionRow>,
+    addresses: usize,
+    sessions: Vec<SessionRow>,
     /// The session of this request.
-    pub current: Uuid,
-    pub passkeys: Vec<Passkey>,
+    current: Uuid,
+    passkeys: Vec<Passkey>,
     /// Whether browsers offer passkeys at the shop's address.
-    pub takes_passkeys: bool,
+    takes_passkeys: bool,
     /// The passkey that the form `passkey` is about.
-    pub passkey: Option<Uuid>,
+    passkey: Option<Uuid>,
     /// The form with the errors: `password`, `factor`, `passkey`, `mail`, `mail-removal`, `delete`, or none.
-    pub form: &'static str,
-    pub errors: Vec<FieldError>,
+    form: &'static str,
+    errors: Vec<FieldError>,
     /// The problem code that the form shows.
-    pub problem: Option<&'static str>,
-    pub typed_name: String,
-    pub mail: Option<AccountMail>,
-    pub typed_address: String,
+    problem: Option<&'static str>,
+    typed_name: String,
+    mail: Option<AccountMail>,
+    typed_address: String,
     /// The action that the page reports as done. Unknown values show nothing.
-    pub done: String,
+    done: String,
 }
 
 impl AccountPage {
@@ -437,15 +437,15 @@ impl AccountPage {
 /// The setup of an authenticator app.
 #[derive(Debug, Template)]
 #[template(path = "account/second_factor.html")]
-pub struct SecondFactorPage {
-    pub chrome: Chrome,
-    pub secret: String,
-    pub url: String,
+struct SecondFactorPage {
+    chrome: Chrome,
+    secret: String,
+    url: String,
     /// The signed enrolment, which the form sends back.
-    pub signed: String,
+    signed: String,
     /// The account already has a second factor, so the form asks for its code too.
-    pub replaces: bool,
-    pub errors: Vec<FieldError>,
+    replaces: bool,
+    errors: Vec<FieldError>,
 }
 
 impl SecondFactorPage {
@@ -468,14 +468,14 @@ impl SecondFactorPage {
 /// The new recovery codes. Only this response shows them.
 #[derive(Debug, Template)]
 #[template(path = "account/recovery_codes.html")]
-pub struct RecoveryPage {
-    pub chrome: Chrome,
-    pub codes: Vec<String>,
+struct RecoveryPage {
+    chrome: Chrome,
+    codes: Vec<String>,
 }
 
 /// The page after the deletion of an account.
 #[derive(Debug, Template)]
 #[template(path = "account/deleted.html")]
-pub struct DeletedPage {
-    pub chrome: Chrome,
+struct DeletedPage {
+    chrome: Chrome,
 }

@@ -264,11 +264,11 @@ impl AddressCard {
 /// All addresses of an account.
 #[derive(Debug, Template)]
 #[template(path = "addresses/addresses.html")]
-pub struct AddressesPage {
-    pub chrome: Chrome,
-    pub addresses: Vec<AddressCard>,
+struct AddressesPage {
+    chrome: Chrome,
+    addresses: Vec<AddressCard>,
     /// The action that the page reports as done: `saved`, `deleted`, `default`.
-    pub done: String,
+    done: String,
 }
 
 impl AddressesPage {
@@ -286,15 +286,15 @@ impl AddressesPage {
 /// The form of a new or existing address.
 #[derive(Debug, Template)]
 #[template(path = "addresses/address.html")]
-pub struct AddressPage {
-    pub chrome: Chrome,
+struct AddressPage {
+    chrome: Chrome,
     /// `None` for a new address.
-    pub edited: Option<EditedAddress>,
-    pub form: AddressForm,
-    pub as_default: bool,
-    pub alert: Option<AddressAlert>,
+    edited: Option<EditedAddress>,
+    form: AddressForm,
+    as_default: bool,
+    alert: Option<AddressAlert>,
     /// The sale that the address is for.
-    pub sale: Option<SaleBeside>,
+    sale: Option<SaleBeside>,
 }
 
 /// The address that the form changes.

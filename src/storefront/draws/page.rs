@@ -106,33 +106,33 @@ pub async fn withdraw(
 /// The state of the account's entry, and the actions that it allows.
 #[derive(Debug, Template)]
 #[template(path = "draws/entry.html")]
-pub struct EntryPage {
-    pub chrome: Chrome,
+struct EntryPage {
+    chrome: Chrome,
     /// Whether winners go on to another shop, and pay there.
-    pub leaves: bool,
-    pub sale: Sale,
-    pub goods_name: String,
-    pub picture: Option<Picture>,
+    leaves: bool,
+    sale: Sale,
+    goods_name: String,
+    picture: Option<Picture>,
     /// The phase of the sale.
-    pub phase: Phase,
-    pub draw: DrawState,
+    phase: Phase,
+    draw: DrawState,
     /// Why the draw awaits a later public round.
-    pub delay_reason: Option<String>,
+    delay_reason: Option<String>,
     /// Why staff called the draw off.
-    pub called_off_reason: Option<String>,
-    pub stage: DrawStage,
+    called_off_reason: Option<String>,
+    stage: DrawStage,
     /// When the stage ends, if the clock ends it.
-    pub until: Option<Timestamp>,
+    until: Option<Timestamp>,
     /// When the result is known, until it is.
-    pub result_at: Option<Timestamp>,
+    result_at: Option<Timestamp>,
     /// `None` if the account has not entered.
-    pub entry: Option<DrawEntry>,
+    entry: Option<DrawEntry>,
     /// The status of the order that the entry won.
-    pub order_status: Option<OrderStatus>,
+    order_status: Option<OrderStatus>,
     /// The receipt of the entry; empty without one.
-    pub receipt: String,
+    receipt: String,
     /// Sales to go on to.
-    pub onward: Vec<OnwardSale>,
+    onward: Vec<OnwardSale>,
 }
 
 impl EntryPage {
@@ -238,20 +238,20 @@ impl EntryPage {
 /// The public facts of a draw, and how to check them.
 #[derive(Debug, Template)]
 #[template(path = "draws/draw.html")]
-pub struct DrawPage {
-    pub chrome: Chrome,
-    pub origin: String,
-    pub goods_name: String,
-    pub sale: Sale,
-    pub draw: Draw,
-    pub stage: DrawStage,
+struct DrawPage {
+    chrome: Chrome,
+    origin: String,
+    goods_name: String,
+    sale: Sale,
+    draw: Draw,
+    stage: DrawStage,
     /// When the stage ends, if the clock ends it.
-    pub until: Option<Timestamp>,
-    pub excluded: Vec<(Exclusion, i64)>,
+    until: Option<Timestamp>,
+    excluded: Vec<(Exclusion, i64)>,
     /// `None` until the draw was held.
-    pub proof: Option<Proof>,
+    proof: Option<Proof>,
     /// The visitor's own entry.
-    pub own: Option<EntryId>,
+    own: Option<EntryId>,
 }
 
 impl DrawPage {

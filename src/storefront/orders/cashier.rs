@@ -102,12 +102,12 @@ const CARDS: [&str; 2] = ["4242", "1881"];
 /// A payment to confirm or decline.
 #[derive(Debug, Template)]
 #[template(path = "orders/cashier.html")]
-pub struct CashierPage {
-    pub chrome: Chrome,
-    pub payment_id: PaymentId,
-    pub amount: Money,
-    pub order_path: String,
-    pub state: CashierState,
+struct CashierPage {
+    chrome: Chrome,
+    payment_id: PaymentId,
+    amount: Money,
+    order_path: String,
+    state: CashierState,
 }
 
 /// What the payer can still do.

@@ -57,7 +57,7 @@ pub fn check_paid_here(shop: &Shop, sale: SaleId) -> Result<(), Problem> {
 }
 
 /// What the owner of an order asks for. An empty `provider` is the first that takes the payment.
-pub async fn choice_for(
+async fn choice_for(
     shop: &Shop,
     locale: Locale,
     order: &Order,
@@ -256,20 +256,20 @@ fn refusal(problem: Problem, body: Option<&'static str>) -> Response {
 /// A payment that waits to be made.
 #[derive(Debug, Template)]
 #[template(path = "orders/payment.html")]
-pub struct PaymentPage {
-    pub chrome: Chrome,
+struct PaymentPage {
+    chrome: Chrome,
     /// The provider, in words.
-    pub provider: &'static str,
-    pub amount: Money,
-    pub checkout: Checkout,
+    provider: &'static str,
+    amount: Money,
+    checkout: Checkout,
     /// The page of what is paid for.
-    pub back: String,
+    back: String,
     /// The address of this page.
-    pub here: String,
+    here: String,
     /// Whether the payer says that it is paid.
-    pub is_asked: bool,
+    is_asked: bool,
     /// Whether the payer comes back from the provider.
-    pub is_returned: bool,
+    is_returned: bool,
 }
 
 impl PaymentPage {

@@ -209,12 +209,12 @@ fn claimed_of(t: &Text, packet: &Packet) -> String {
 /// The closed packet. The page is the same for all visitors.
 #[derive(Debug, Template)]
 #[template(path = "packets/packet.html")]
-pub struct PacketPage {
-    pub chrome: Chrome,
+struct PacketPage {
+    chrome: Chrome,
     /// The shop's public address.
-    pub origin: String,
-    pub view: PacketView,
-    pub phase: PacketPhase,
+    origin: String,
+    view: PacketView,
+    phase: PacketPhase,
 }
 
 impl PacketPage {
@@ -247,18 +247,18 @@ pub enum VisitorShare {
 /// The opened packet: the visitor's share, and the claims of all.
 #[derive(Debug, Template)]
 #[template(path = "packets/packet_result.html")]
-pub struct PacketResultPage {
-    pub chrome: Chrome,
-    pub view: PacketView,
-    pub phase: PacketPhase,
-    pub share: VisitorShare,
-    pub me: Option<UserId>,
+struct PacketResultPage {
+    chrome: Chrome,
+    view: PacketView,
+    phase: PacketPhase,
+    share: VisitorShare,
+    me: Option<UserId>,
     /// The visitor opened it with this request.
-    pub just_now: bool,
-    pub claims: Vec<PacketClaim>,
+    just_now: bool,
+    claims: Vec<PacketClaim>,
     /// For `?before=`; `None` on the last page.
-    pub older: Option<i64>,
-    pub is_later: bool,
+    older: Option<i64>,
+    is_later: bool,
 }
 
 impl PacketResultPage {
@@ -337,13 +337,13 @@ pub enum OwnPackets {
 /// The packets that a user gave, or received, newest first.
 #[derive(Debug, Template)]
 #[template(path = "packets/packets.html")]
-pub struct PacketsPage {
-    pub chrome: Chrome,
-    pub packets: OwnPackets,
-    pub now: Timestamp,
+struct PacketsPage {
+    chrome: Chrome,
+    packets: OwnPackets,
+    now: Timestamp,
     /// For `?before=`; `None` on the last page.
-    pub older: Option<String>,
-    pub is_later: bool,
+    older: Option<String>,
+    is_later: bool,
 }
 
 impl PacketsPage {
@@ -392,10 +392,10 @@ impl PacketsPage {
 /// The form that gives a packet from the wallet.
 #[derive(Debug, Template)]
 #[template(path = "packets/packet_give.html")]
-pub struct PacketGivePage {
-    pub chrome: Chrome,
-    pub form: PacketForm,
-    pub balance: Money,
+struct PacketGivePage {
+    chrome: Chrome,
+    form: PacketForm,
+    balance: Money,
 }
 
 impl PacketGivePage {
@@ -415,11 +415,11 @@ impl PacketGivePage {
 /// The link of a new packet, for its giver to share.
 #[derive(Debug, Template)]
 #[template(path = "packets/packet_given.html")]
-pub struct PacketGivenPage {
-    pub chrome: Chrome,
-    pub packet: Packet,
+struct PacketGivenPage {
+    chrome: Chrome,
+    packet: Packet,
     /// The URL at which shares are claimed.
-    pub link: String,
+    link: String,
 }
 
 impl PacketGivenPage {

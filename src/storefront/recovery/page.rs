@@ -135,18 +135,18 @@ fn keep(token: &str, secure: bool) -> HeaderValue {
 /// The form for a new password, or the page after it was set.
 #[derive(Debug, Template)]
 #[template(path = "recovery/new_password.html")]
-pub struct NewPasswordPage {
-    pub chrome: Chrome,
+struct NewPasswordPage {
+    chrome: Chrome,
     /// The token of the link. The form sends it back.
-    pub token: String,
-    pub username: String,
+    token: String,
+    username: String,
     /// The account has a second factor.
-    pub needs_code: bool,
+    needs_code: bool,
     /// The characters that the new password has at least.
-    pub min_chars: usize,
-    pub is_done: bool,
-    pub errors: Vec<FieldError>,
-    pub beside: Beside,
+    min_chars: usize,
+    is_done: bool,
+    errors: Vec<FieldError>,
+    beside: Beside,
 }
 
 impl NewPasswordPage {

@@ -460,15 +460,15 @@ impl ContactPage {
 /// The second step of the login, after the password was accepted.
 #[derive(Debug, Template)]
 #[template(path = "sign_in/second_step.html")]
-pub struct CodePage {
-    pub chrome: Chrome,
+struct CodePage {
+    chrome: Chrome,
     /// The signed proof that the password was accepted.
-    pub proof: String,
+    proof: String,
     /// The path to go to afterwards, on this origin; empty for the list of sales.
-    pub next: String,
+    next: String,
     /// A problem code.
-    pub error: Option<&'static str>,
-    pub beside: Beside,
+    error: Option<&'static str>,
+    beside: Beside,
 }
 
 impl CodePage {

@@ -62,28 +62,28 @@ pub async fn show(
 
 #[derive(Template)]
 #[template(path = "site/archive.html")]
-pub struct ArchivePage {
-    pub chrome: Chrome,
+struct ArchivePage {
+    chrome: Chrome,
     /// The search as entered.
-    pub query: String,
+    query: String,
     /// The states that are shown, as in the query; empty for all.
-    pub show: String,
+    show: String,
     /// The category that is shown, as in the query; empty for all.
-    pub category: String,
+    category: String,
     /// The categories to choose from.
-    pub choices: Vec<Category>,
+    choices: Vec<Category>,
     /// Newest first.
-    pub sales: Vec<Arc<CatalogueEntry>>,
+    sales: Vec<Arc<CatalogueEntry>>,
     /// Sales that were found on all pages.
-    pub found: usize,
+    found: usize,
     /// A cursor for `?before=`; `None` on the last page.
-    pub older: Option<SaleId>,
+    older: Option<SaleId>,
     /// Whether this is not the first page.
-    pub is_later: bool,
+    is_later: bool,
 }
 
 /// The states behind the value of a filter; all for an unknown one.
-pub fn shown_states(show: &str) -> &'static [SaleState] {
+fn shown_states(show: &str) -> &'static [SaleState] {
     match show {
         "now" => &[SaleState::Live, SaleState::Paused],
         "next" => &[SaleState::Scheduled],

@@ -116,13 +116,13 @@ pub async fn about(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Re
 /// The pages that are written, one below the other.
 #[derive(Debug, Template)]
 #[template(path = "site/about.html")]
-pub struct AboutPage {
-    pub chrome: Chrome,
+struct AboutPage {
+    chrome: Chrome,
     /// In the order of [`ShopPageName::ALL`].
-    pub pages: Vec<ShopPage>,
+    pages: Vec<ShopPage>,
     /// How long an order waits for its payment, in minutes. `None` for a time of other parts.
-    pub payment_minutes: Option<u64>,
-    pub onward: Vec<OnwardSale>,
+    payment_minutes: Option<u64>,
+    onward: Vec<OnwardSale>,
 }
 
 impl AboutPage {
@@ -156,8 +156,8 @@ pub async fn offline(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap
 
 #[derive(Debug, Template)]
 #[template(path = "site/offline.html")]
-pub struct OfflinePage {
-    pub chrome: Chrome,
+struct OfflinePage {
+    chrome: Chrome,
 }
 
 fn answer(content_type: &'static str, body: String) -> Response {

@@ -155,23 +155,23 @@ pub enum Turn {
 /// The page of a shopper's turn. In every state it is true as of its rendering. The script keeps it current.
 #[derive(Debug, Template)]
 #[template(path = "waiting_room/line.html")]
-pub struct LinePage {
-    pub chrome: Chrome,
+struct LinePage {
+    chrome: Chrome,
     /// Whether called shoppers go on to another shop.
-    pub leaves: bool,
-    pub sale: Sale,
-    pub plan: WaitingRoomPlan,
-    pub goods_name: String,
-    pub picture: Option<Picture>,
+    leaves: bool,
+    sale: Sale,
+    plan: WaitingRoomPlan,
+    goods_name: String,
+    picture: Option<Picture>,
     /// `None` once the sale has ended.
-    pub line: Option<Arc<Line>>,
-    pub turn: Turn,
-    pub place: Option<WaitingRoomPlace>,
+    line: Option<Arc<Line>>,
+    turn: Turn,
+    place: Option<WaitingRoomPlace>,
     /// The signed pass that proves the place. Empty without a place.
-    pub pass: String,
-    pub now: Timestamp,
+    pass: String,
+    now: Timestamp,
     /// Sales to go on to, for those who get nothing here.
-    pub onward: Vec<OnwardSale>,
+    onward: Vec<OnwardSale>,
 }
 
 impl LinePage {
