@@ -55,56 +55,274 @@ impl Problem {
     }
 }
 
-impl From<JoinRefusal> for Problem {
-    fn from(refusal: JoinRefusal) -> Self {
-        match refusal {
-            JoinRefusal::RateLimited => Code::RateLimited.into(),
-            JoinRefusal::NoSuchWaitingRoom => Code::NoSuchWaitingRoom.into(),
-            JoinRefusal::Ineligible(refusal) => refusal.into(),
-            JoinRefusal::Closed(Phase::Ended) => Code::Ended.into(),
-            JoinRefusal::Closed(_) => Code::NotOpen.into(),
-            JoinRefusal::Unknown => Code::Overloaded.into(),
-        }
-    }
-}
-
-impl From<EntryRefusal> for Problem {
-    fn from(refusal: EntryRefusal) -> Self {
-        match refusal {
-            EntryRefusal::RateLimited => Code::RateLimited.into(),
-            EntryRefusal::NoSuchDraw => Code::NoSuchDraw.into(),
-            EntryRefusal::NotEntered => Code::NotEntered.into(),
-            EntryRefusal::Ineligible(refusal) => refusal.into(),
-            EntryRefusal::Closed(Phase::Ended) => Code::Ended.into(),
-            EntryRefusal::Closed(_) => Code::NotOpen.into(),
-            EntryRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<WaitlistRefusal> for Problem {
-    fn from(refusal: WaitlistRefusal) -> Self {
-        match refusal {
-            WaitlistRefusal::RateLimited => Code::RateLimited.into(),
-            WaitlistRefusal::NoSuchSale => Code::NoSuchSale.into(),
-            WaitlistRefusal::NoWaitlist => Code::NoWaitlist.into(),
-            WaitlistRefusal::NotSoldOut => Code::NotSoldOut.into(),
-            WaitlistRefusal::HasOrder(order) => Problem::new(Code::HasOrder).detail(format!("Order {order}.")),
-            WaitlistRefusal::BadQuantity => Code::BadQuantity.into(),
-            WaitlistRefusal::OverLimit => Code::OverLimit.into(),
-            WaitlistRefusal::NotWaiting => Code::NotWaiting.into(),
-            WaitlistRefusal::Ineligible(refusal) => refusal.into(),
-            WaitlistRefusal::Closed(Phase::Ended) => Code::Ended.into(),
-            WaitlistRefusal::Closed(_) => Code::NotOpen.into(),
-            WaitlistRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
 /// Seconds from `now` to `moment`, rounded up, at least one.
 fn whole_seconds(moment: Timestamp, now: Timestamp) -> u64 {
     let ms = u64::try_from(moment.as_millisecond() - now.as_millisecond()).unwrap_or(0);
     ms.div_ceil(1000).max(1)
+}
+
+/// The problem of each refusal of a module: a code, a problem with more than that, or what another refusal is.
+macro_rules! problems_of {
+    ($($refusal:ident as $given:ident { $($variant:pat => $problem:expr,)+ })+) => {$(
+        impl From<$refusal> for Problem {
+            fn from($given: $refusal) -> Self {
+                match $given { $($variant => $problem.into(),)+ }
+            }
+        }
+    )+};
+}
+
+problems_of! {
+    JoinRefusal as refusal {
+        JoinRefusal::RateLimited => Code::RateLimited,
+        JoinRefusal::NoSuchWaitingRoom => Code::NoSuchWaitingRoom,
+        JoinRefusal::Ineligible(refusal) => refusal,
+        JoinRefusal::Closed(Phase::Ended) => Code::Ended,
+        JoinRefusal::Closed(_) => Code::NotOpen,
+        JoinRefusal::Unknown => Code::Overloaded,
+    }
+    EntryRefusal as refusal {
+        EntryRefusal::RateLimited => Code::RateLimited,
+        EntryRefusal::NoSuchDraw => Code::NoSuchDraw,
+        EntryRefusal::NotEntered => Code::NotEntered,
+        EntryRefusal::Ineligible(refusal) => refusal,
+        EntryRefusal::Closed(Phase::Ended) => Code::Ended,
+        EntryRefusal::Closed(_) => Code::NotOpen,
+        EntryRefusal::Store(error) => error,
+    }
+    WaitlistRefusal as refusal {
+        WaitlistRefusal::RateLimited => Code::RateLimited,
+        WaitlistRefusal::NoSuchSale => Code::NoSuchSale,
+        WaitlistRefusal::NoWaitlist => Code::NoWaitlist,
+        WaitlistRefusal::NotSoldOut => Code::NotSoldOut,
+        WaitlistRefusal::HasOrder(order) => Problem::new(Code::HasOrder).detail(format!("Order {order}.")),
+        WaitlistRefusal::BadQuantity => Code::BadQuantity,
+        WaitlistRefusal::OverLimit => Code::OverLimit,
+        WaitlistRefusal::NotWaiting => Code::NotWaiting,
+        WaitlistRefusal::Ineligible(refusal) => refusal,
+        WaitlistRefusal::Closed(Phase::Ended) => Code::Ended,
+        WaitlistRefusal::Closed(_) => Code::NotOpen,
+        WaitlistRefusal::Store(error) => error,
+    }
+    AccountRefusal as refusal {
+        AccountRefusal::BadCredentials => Code::BadCredentials,
+        AccountRefusal::ProofDue => Code::ProofNeeded,
+        AccountRefusal::UsernameTaken => Code::UsernameTaken,
+        AccountRefusal::BadUsername => Code::BadUsername,
+        AccountRefusal::WeakPassword => Code::WeakPassword,
+        AccountRefusal::BadNameAndPassword => Problem::new(Code::BadUsername).fields([
+            FieldProblem { field: "username".to_owned(), code: "bad_username" },
+            FieldProblem { field: "password".to_owned(), code: "weak_password" },
+        ]),
+        AccountRefusal::Throttled(wait) | AccountRefusal::NameThrottled(wait) => {
+            Problem::new(Code::RateLimited).retry_after(wait.as_secs().saturating_add(1))
+        },
+        AccountRefusal::Blocked => Code::Blocked,
+        AccountRefusal::SecondFactorRequired => Code::SecondFactorRequired,
+        AccountRefusal::StaleVersion => Code::StaleVersion,
+        AccountRefusal::PasswordExpired => Code::PasswordExpired,
+        AccountRefusal::CodeNeeded(_) => Code::CodeNeeded,
+        AccountRefusal::BadCode => Code::BadCode,
+        AccountRefusal::BadPasskey => Code::BadPasskey,
+        AccountRefusal::BadRegistration => Problem::invalid_field("credential", "not_valid"),
+        AccountRefusal::NoSuchPasskey => Code::NotFound,
+        AccountRefusal::TooManyPasskeys => Code::TooManyPasskeys,
+        AccountRefusal::PasskeyTaken => Code::PasskeyTaken,
+        AccountRefusal::PasskeysOff => Code::PasskeysOff,
+        AccountRefusal::PasskeyNeeded => Code::PasskeyNeeded,
+        AccountRefusal::BadPresentCode => Problem::invalid_field("present_code", "bad_code"),
+        AccountRefusal::WrongPassword => Problem::invalid_field("password", "wrong_password"),
+        AccountRefusal::StepUpNeeded => Code::StepUpNeeded,
+        AccountRefusal::BadMailAddress => Problem::invalid_field("address", "bad_mail_address"),
+        AccountRefusal::BadLink => Code::BadLink,
+        AccountRefusal::NoMailAddress => Code::NoMailAddress,
+        AccountRefusal::Overloaded => Code::Overloaded,
+        AccountRefusal::Store(error) => error,
+    }
+    StaffDuty as duty {
+        StaffDuty::ChangePassword => Code::MustChangePassword,
+        StaffDuty::SetUpSecondFactor => Code::SecondFactorRequired,
+    }
+    DeletionRefusal as refusal {
+        DeletionRefusal::WrongName => Problem::invalid_field("username", "not_your_name"),
+        DeletionRefusal::Throttled => Problem::invalid_field("password", "wait"),
+        DeletionRefusal::OrdersOpen => Code::OrdersOpen,
+        DeletionRefusal::OrdersUnknown => Code::Unavailable,
+        DeletionRefusal::WalletNotEmpty => Code::WalletNotEmpty,
+        DeletionRefusal::IsStaff => Code::StaffAccount,
+        DeletionRefusal::Other(refusal) => refusal,
+    }
+    OrderRefusal as refusal {
+        OrderRefusal::NoSuchOrder => Code::NotFound,
+        OrderRefusal::NotPayable => Code::NotPayable,
+        OrderRefusal::NotCancellable => Code::NotCancellable,
+        OrderRefusal::AddressFixed => Code::AddressFixed,
+        OrderRefusal::OtherAddress => Code::OtherAddress,
+        OrderRefusal::AddressTooEarly => Problem::new(Code::AddressFixed)
+            .detail("The order is on its way to the database. It can take an address once it is unpaid."),
+        OrderRefusal::Unknown => Code::Unavailable,
+        OrderRefusal::Store(error) => error,
+    }
+    ReservationRefusal as refusal {
+        ReservationRefusal::NoSuchReservation => Code::NotFound,
+        ReservationRefusal::OnItsWay => {
+            let text = "The reservation is on its way to the database. Ask again: nothing is done twice.";
+            Problem::new(Code::Unavailable).detail(text)
+        },
+        ReservationRefusal::Expired => Code::ReservationExpired,
+        ReservationRefusal::Released => Code::ReservationReleased,
+        ReservationRefusal::Confirmed => Code::ReservationConfirmed,
+        ReservationRefusal::ReferenceTaken => Code::ReferenceTaken,
+        ReservationRefusal::TooLong => Code::ReservationTooLong,
+        ReservationRefusal::Store(error) => error,
+    }
+    ParcelRefusal as refusal {
+        ParcelRefusal::NoSuchOrder => Code::NotFound,
+        ParcelRefusal::NotPaid => Code::NotPaid,
+        ParcelRefusal::OrderEnded => Code::OrderEnded,
+        ParcelRefusal::OrderHeld => Code::OrderHeld,
+        ParcelRefusal::NoAddress => Code::NoAddress,
+        ParcelRefusal::NoSuchStep => Code::NoSuchStep,
+        ParcelRefusal::ChangedMeanwhile => Code::ChangedMeanwhile,
+    }
+    ReturnRefusal as refusal {
+        ReturnRefusal::NoSuchOrder => Code::NotFound,
+        ReturnRefusal::NotReturnable => Code::NotReturnable,
+        ReturnRefusal::WrongState => Code::WrongReturnState,
+        ReturnRefusal::OwnOrder => Code::Yourself,
+    }
+    ClaimRefusal as refusal {
+        ClaimRefusal::NoSuchPacket => Code::NoSuchPacket,
+        ClaimRefusal::NotOpen => Code::PacketNotOpen,
+        ClaimRefusal::Expired => Code::PacketExpired,
+        ClaimRefusal::Empty => Code::PacketEmpty,
+        ClaimRefusal::Own => Code::OwnPacket,
+        ClaimRefusal::RateLimited => Code::RateLimited,
+        ClaimRefusal::Overloaded => Code::Overloaded,
+    }
+    LookupRefusal as refusal {
+        LookupRefusal::NoSuchPacket => Code::NoSuchPacket,
+        LookupRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(10),
+        LookupRefusal::Store(error) => error,
+    }
+    GiveRefusal as refusal {
+        GiveRefusal::Invalid(errors) => Problem::invalid(errors),
+        GiveRefusal::NotEnough => Code::NotEnough,
+        GiveRefusal::KeyReused => Code::KeyReused,
+        GiveRefusal::OverLimit(limit) => Problem::new(Code::SpendingLimit)
+            .detail(format!("Your role may give {limit} of the shop's money within a day. Ask an owner.")),
+        // Its senders are answered 202 before this.
+        GiveRefusal::Waits(_) => Code::AwaitsApproval,
+        GiveRefusal::TooMany => Code::TooManyPackets,
+        GiveRefusal::RateLimited => Code::RateLimited,
+        GiveRefusal::Store(error) => error,
+    }
+    PacketPageError as error {
+        PacketPageError::UnknownCursor => Problem::invalid_field("before", "bad_cursor"),
+        PacketPageError::Store(error) => error,
+    }
+    DeadLetterError as error {
+        DeadLetterError::Store(error) => error,
+        DeadLetterError::Unavailable(error) => Problem::new(Code::Unavailable).cause(error),
+    }
+    AccountChangeRefusal as refusal {
+        AccountChangeRefusal::NoSuchUser => Code::NotFound,
+        AccountChangeRefusal::LastOwner => Code::LastOwner,
+        AccountChangeRefusal::Yourself => Code::Yourself,
+        AccountChangeRefusal::NotAllowed => Code::NotAllowed,
+        AccountChangeRefusal::StaleVersion => Code::StaleVersion,
+        AccountChangeRefusal::Store(error) => error,
+    }
+    SaleRefusal as refusal {
+        SaleRefusal::NoSuchSale => Code::NoSuchSale,
+        SaleRefusal::NoSuchGoods => Problem::invalid_field("goods_id", "no_such_goods"),
+        SaleRefusal::GoodsArchived => Code::GoodsArchived,
+        SaleRefusal::Invalid(fields) => Problem::invalid(fields),
+        SaleRefusal::TooMany => Problem::invalid_field("units", "bad_number"),
+        SaleRefusal::BelowSold => Code::BelowSold,
+        SaleRefusal::UnitsAllotted => Code::UnitsAllotted,
+        SaleRefusal::StockAway(_) => Problem::new(Code::Unavailable).cause(refusal.to_string()),
+        SaleRefusal::SplitFixed => Problem::invalid_field("buckets", "split_fixed"),
+        SaleRefusal::InPast => Problem::invalid_field("opens_at", "in_past"),
+        SaleRefusal::Overlap(_) => Problem::new(Code::Overlap).detail(refusal.to_string()),
+        SaleRefusal::ChangedMeanwhile => Code::ChangedMeanwhile,
+        SaleRefusal::WrongState(_) | SaleRefusal::HasBegun | SaleRefusal::HasClosed | SaleRefusal::NotADraft => {
+            Problem::new(Code::WrongState).detail(refusal.to_string())
+        },
+        SaleRefusal::Store(error) => error,
+    }
+    AddressRefusal as refusal {
+        AddressRefusal::NoSuchAddress => Code::NotFound,
+        AddressRefusal::TooMany => Code::TooManyAddresses,
+        AddressRefusal::ChangedMeanwhile => Code::StaleVersion,
+        AddressRefusal::Store(error) => error,
+    }
+    PictureRefusal as refusal {
+        PictureRefusal::TooLarge => Code::TooLarge,
+        PictureRefusal::Overloaded => Code::Overloaded,
+        PictureRefusal::Store(error) => error,
+        PictureRefusal::Disk(error) => Problem::internal(error),
+        refusal => Problem::invalid_field("image", refusal.field_code().unwrap_or("bad_picture")),
+    }
+    PaymentError as error {
+        PaymentError::BadSignature => Code::BadSignature,
+        PaymentError::Malformed => Code::BadJson,
+        PaymentError::NotPayable => Code::NotPayable,
+        PaymentError::NeedsAddress => Code::ShippingAddressNeeded,
+        PaymentError::NotEnough => Code::NotEnough,
+        PaymentError::NoProvider => Code::PaymentsOff,
+        PaymentError::TooMany => Problem::new(Code::RateLimited).retry_after(60),
+        PaymentError::TopUp(refusal) => Problem::invalid_field("amount", refusal.code()),
+        PaymentError::Store(error) => error,
+        error @ PaymentError::Provider(..) => Problem::new(Code::Unavailable).cause(error),
+    }
+    EligibilityRefusal as refusal {
+        EligibilityRefusal::Ineligible(lacks) => Problem::new(lacks.into()),
+        EligibilityRefusal::RateLimited => Code::RateLimited,
+        EligibilityRefusal::Store(error) => error,
+    }
+    RedeemRefusal as refusal {
+        RedeemRefusal::NoSuchSale => Code::NoSuchSale,
+        RedeemRefusal::BadInvitation => Code::BadInvitation,
+        RedeemRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(30),
+        RedeemRefusal::Store(error) => error,
+    }
+    GoodsRefusal as refusal {
+        GoodsRefusal::NoSuchGoods | GoodsRefusal::Gallery(GalleryRefusal::NoSuchPicture) => Code::NotFound,
+        GoodsRefusal::NoSuchCategory => Problem::invalid_field("category_id", "no_such_category"),
+        GoodsRefusal::VariantOfVariant => Problem::invalid_field("variant_of", "variant_of_variant"),
+        GoodsRefusal::HasVariants => Problem::invalid_field("variant_of", "has_variants"),
+        GoodsRefusal::OnSale => Code::GoodsOnSale,
+        GoodsRefusal::ChangedMeanwhile => Code::StaleVersion,
+        GoodsRefusal::Gallery(GalleryRefusal::Full) => Problem::invalid_field("pictures", "too_many_pictures"),
+        GoodsRefusal::Gallery(GalleryRefusal::OtherPictures) => Problem::invalid_field("pictures", "other_pictures"),
+        GoodsRefusal::Store(error) => error,
+    }
+    CategoryRefusal as refusal {
+        CategoryRefusal::NoSuchCategory => Code::NotFound,
+        CategoryRefusal::ChangedMeanwhile => Code::StaleVersion,
+        CategoryRefusal::NameTaken(Locale::Zh) => Problem::invalid_field("name.zh", "name_taken"),
+        CategoryRefusal::NameTaken(Locale::En) => Problem::invalid_field("name.en", "name_taken"),
+        CategoryRefusal::TooMany => Code::TooManyCategories,
+        CategoryRefusal::OtherCategories => Problem::invalid_field("categories", "other_categories"),
+        CategoryRefusal::InUse(_) => Problem::invalid_field("confirm", "confirm"),
+        CategoryRefusal::Store(error) => error,
+    }
+    AskRefusal as refusal {
+        AskRefusal::NoSuchSale => Code::NoSuchSale,
+        AskRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(ASK_INTERVAL.as_secs()),
+        AskRefusal::TooMany => Code::TooManyQuestions,
+        AskRefusal::NoSuchAccount => Code::NotSignedIn,
+        AskRefusal::NoSuchQuestion => Code::NotFound,
+        AskRefusal::Answered => Code::AlreadyAnswered,
+        AskRefusal::Store(error) => error,
+    }
+    QuestionRefusal as refusal {
+        QuestionRefusal::NoSuchQuestion => Code::NotFound,
+        QuestionRefusal::ChangedMeanwhile => Code::StaleVersion,
+        QuestionRefusal::Hidden => Code::QuestionHidden,
+        QuestionRefusal::Store(error) => error,
+    }
 }
 
 impl From<&StoreError> for Code {
@@ -138,263 +356,6 @@ impl From<ComputationError<StoreError>> for Problem {
     }
 }
 
-impl From<AccountRefusal> for Problem {
-    fn from(refusal: AccountRefusal) -> Self {
-        match refusal {
-            AccountRefusal::BadCredentials => Code::BadCredentials.into(),
-            AccountRefusal::ProofDue => Code::ProofNeeded.into(),
-            AccountRefusal::UsernameTaken => Code::UsernameTaken.into(),
-            AccountRefusal::BadUsername => Code::BadUsername.into(),
-            AccountRefusal::WeakPassword => Code::WeakPassword.into(),
-            AccountRefusal::BadNameAndPassword => Problem::new(Code::BadUsername).fields([
-                FieldProblem { field: "username".to_owned(), code: "bad_username" },
-                FieldProblem { field: "password".to_owned(), code: "weak_password" },
-            ]),
-            AccountRefusal::Throttled(wait) | AccountRefusal::NameThrottled(wait) => {
-                Problem::new(Code::RateLimited).retry_after(wait.as_secs().saturating_add(1))
-            }
-            AccountRefusal::Blocked => Code::Blocked.into(),
-            AccountRefusal::SecondFactorRequired => Code::SecondFactorRequired.into(),
-            AccountRefusal::StaleVersion => Code::StaleVersion.into(),
-            AccountRefusal::PasswordExpired => Code::PasswordExpired.into(),
-            AccountRefusal::CodeNeeded(_) => Code::CodeNeeded.into(),
-            AccountRefusal::BadCode => Code::BadCode.into(),
-            AccountRefusal::BadPasskey => Code::BadPasskey.into(),
-            AccountRefusal::BadRegistration => Problem::invalid_field("credential", "not_valid"),
-            AccountRefusal::NoSuchPasskey => Code::NotFound.into(),
-            AccountRefusal::TooManyPasskeys => Code::TooManyPasskeys.into(),
-            AccountRefusal::PasskeyTaken => Code::PasskeyTaken.into(),
-            AccountRefusal::PasskeysOff => Code::PasskeysOff.into(),
-            AccountRefusal::PasskeyNeeded => Code::PasskeyNeeded.into(),
-            AccountRefusal::BadPresentCode => Problem::invalid_field("present_code", "bad_code"),
-            AccountRefusal::WrongPassword => Problem::invalid_field("password", "wrong_password"),
-            AccountRefusal::StepUpNeeded => Code::StepUpNeeded.into(),
-            AccountRefusal::BadMailAddress => Problem::invalid_field("address", "bad_mail_address"),
-            AccountRefusal::BadLink => Code::BadLink.into(),
-            AccountRefusal::NoMailAddress => Code::NoMailAddress.into(),
-            AccountRefusal::Overloaded => Code::Overloaded.into(),
-            AccountRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<StaffDuty> for Problem {
-    fn from(duty: StaffDuty) -> Self {
-        Problem::new(match duty {
-            StaffDuty::ChangePassword => Code::MustChangePassword,
-            StaffDuty::SetUpSecondFactor => Code::SecondFactorRequired,
-        })
-    }
-}
-
-impl From<DeletionRefusal> for Problem {
-    fn from(refusal: DeletionRefusal) -> Self {
-        match refusal {
-            DeletionRefusal::WrongName => Problem::invalid_field("username", "not_your_name"),
-            DeletionRefusal::Throttled => Problem::invalid_field("password", "wait"),
-            DeletionRefusal::OrdersOpen => Code::OrdersOpen.into(),
-            DeletionRefusal::OrdersUnknown => Code::Unavailable.into(),
-            DeletionRefusal::WalletNotEmpty => Code::WalletNotEmpty.into(),
-            DeletionRefusal::IsStaff => Code::StaffAccount.into(),
-            DeletionRefusal::Other(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<OrderRefusal> for Problem {
-    fn from(refusal: OrderRefusal) -> Self {
-        match refusal {
-            OrderRefusal::NoSuchOrder => Code::NotFound.into(),
-            OrderRefusal::NotPayable => Code::NotPayable.into(),
-            OrderRefusal::NotCancellable => Code::NotCancellable.into(),
-            OrderRefusal::AddressFixed => Code::AddressFixed.into(),
-            OrderRefusal::OtherAddress => Code::OtherAddress.into(),
-            OrderRefusal::AddressTooEarly => Problem::new(Code::AddressFixed)
-                .detail("The order is on its way to the database. It can take an address once it is unpaid."),
-            OrderRefusal::Unknown => Code::Unavailable.into(),
-            OrderRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<ReservationRefusal> for Problem {
-    fn from(refusal: ReservationRefusal) -> Self {
-        match refusal {
-            ReservationRefusal::NoSuchReservation => Code::NotFound.into(),
-            ReservationRefusal::OnItsWay => {
-                let text = "The reservation is on its way to the database. Ask again: nothing is done twice.";
-                Problem::new(Code::Unavailable).detail(text)
-            }
-            ReservationRefusal::Expired => Code::ReservationExpired.into(),
-            ReservationRefusal::Released => Code::ReservationReleased.into(),
-            ReservationRefusal::Confirmed => Code::ReservationConfirmed.into(),
-            ReservationRefusal::ReferenceTaken => Code::ReferenceTaken.into(),
-            ReservationRefusal::TooLong => Code::ReservationTooLong.into(),
-            ReservationRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<ParcelRefusal> for Problem {
-    fn from(refusal: ParcelRefusal) -> Self {
-        Problem::new(match refusal {
-            ParcelRefusal::NoSuchOrder => Code::NotFound,
-            ParcelRefusal::NotPaid => Code::NotPaid,
-            ParcelRefusal::OrderEnded => Code::OrderEnded,
-            ParcelRefusal::OrderHeld => Code::OrderHeld,
-            ParcelRefusal::NoAddress => Code::NoAddress,
-            ParcelRefusal::NoSuchStep => Code::NoSuchStep,
-            ParcelRefusal::ChangedMeanwhile => Code::ChangedMeanwhile,
-        })
-    }
-}
-
-impl From<ReturnRefusal> for Problem {
-    fn from(refusal: ReturnRefusal) -> Self {
-        Problem::new(match refusal {
-            ReturnRefusal::NoSuchOrder => Code::NotFound,
-            ReturnRefusal::NotReturnable => Code::NotReturnable,
-            ReturnRefusal::WrongState => Code::WrongReturnState,
-            ReturnRefusal::OwnOrder => Code::Yourself,
-        })
-    }
-}
-
-impl From<ClaimRefusal> for Problem {
-    fn from(refusal: ClaimRefusal) -> Self {
-        Problem::new(match refusal {
-            ClaimRefusal::NoSuchPacket => Code::NoSuchPacket,
-            ClaimRefusal::NotOpen => Code::PacketNotOpen,
-            ClaimRefusal::Expired => Code::PacketExpired,
-            ClaimRefusal::Empty => Code::PacketEmpty,
-            ClaimRefusal::Own => Code::OwnPacket,
-            ClaimRefusal::RateLimited => Code::RateLimited,
-            ClaimRefusal::Overloaded => Code::Overloaded,
-        })
-    }
-}
-
-impl From<LookupRefusal> for Problem {
-    fn from(refusal: LookupRefusal) -> Self {
-        match refusal {
-            LookupRefusal::NoSuchPacket => Code::NoSuchPacket.into(),
-            LookupRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(10),
-            LookupRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<GiveRefusal> for Problem {
-    fn from(refusal: GiveRefusal) -> Self {
-        match refusal {
-            GiveRefusal::Invalid(errors) => Problem::invalid(errors),
-            GiveRefusal::NotEnough => Code::NotEnough.into(),
-            GiveRefusal::KeyReused => Code::KeyReused.into(),
-            GiveRefusal::OverLimit(limit) => Problem::new(Code::SpendingLimit)
-                .detail(format!("Your role may give {limit} of the shop's money within a day. Ask an owner.")),
-            // Its senders are answered 202 before this.
-            GiveRefusal::Waits(_) => Code::AwaitsApproval.into(),
-            GiveRefusal::TooMany => Code::TooManyPackets.into(),
-            GiveRefusal::RateLimited => Code::RateLimited.into(),
-            GiveRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<PacketPageError> for Problem {
-    fn from(error: PacketPageError) -> Self {
-        match error {
-            PacketPageError::UnknownCursor => Problem::invalid_field("before", "bad_cursor"),
-            PacketPageError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<DeadLetterError> for Problem {
-    fn from(error: DeadLetterError) -> Self {
-        match error {
-            DeadLetterError::Store(error) => error.into(),
-            DeadLetterError::Unavailable(error) => Problem::new(Code::Unavailable).cause(error),
-        }
-    }
-}
-
-impl From<AccountChangeRefusal> for Problem {
-    fn from(refusal: AccountChangeRefusal) -> Self {
-        match refusal {
-            AccountChangeRefusal::NoSuchUser => Code::NotFound.into(),
-            AccountChangeRefusal::LastOwner => Code::LastOwner.into(),
-            AccountChangeRefusal::Yourself => Code::Yourself.into(),
-            AccountChangeRefusal::NotAllowed => Code::NotAllowed.into(),
-            AccountChangeRefusal::StaleVersion => Code::StaleVersion.into(),
-            AccountChangeRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<SaleRefusal> for Problem {
-    fn from(refusal: SaleRefusal) -> Self {
-        match refusal {
-            SaleRefusal::NoSuchSale => Code::NoSuchSale.into(),
-            SaleRefusal::NoSuchGoods => Problem::invalid_field("goods_id", "no_such_goods"),
-            SaleRefusal::GoodsArchived => Code::GoodsArchived.into(),
-            SaleRefusal::Invalid(fields) => Problem::invalid(fields),
-            SaleRefusal::TooMany => Problem::invalid_field("units", "bad_number"),
-            SaleRefusal::BelowSold => Code::BelowSold.into(),
-            SaleRefusal::UnitsAllotted => Code::UnitsAllotted.into(),
-            SaleRefusal::StockAway(_) => Problem::new(Code::Unavailable).cause(refusal.to_string()),
-            SaleRefusal::SplitFixed => Problem::invalid_field("buckets", "split_fixed"),
-            SaleRefusal::InPast => Problem::invalid_field("opens_at", "in_past"),
-            SaleRefusal::Overlap(_) => Problem::new(Code::Overlap).detail(refusal.to_string()),
-            SaleRefusal::ChangedMeanwhile => Code::ChangedMeanwhile.into(),
-            SaleRefusal::WrongState(_) | SaleRefusal::HasBegun | SaleRefusal::HasClosed | SaleRefusal::NotADraft => {
-                Problem::new(Code::WrongState).detail(refusal.to_string())
-            }
-            SaleRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<AddressRefusal> for Problem {
-    fn from(refusal: AddressRefusal) -> Self {
-        match refusal {
-            AddressRefusal::NoSuchAddress => Code::NotFound.into(),
-            AddressRefusal::TooMany => Code::TooManyAddresses.into(),
-            AddressRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
-            AddressRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<PictureRefusal> for Problem {
-    fn from(refusal: PictureRefusal) -> Self {
-        match refusal {
-            PictureRefusal::TooLarge => Code::TooLarge.into(),
-            PictureRefusal::Overloaded => Code::Overloaded.into(),
-            PictureRefusal::Store(error) => error.into(),
-            PictureRefusal::Disk(error) => Problem::internal(error),
-            refusal => Problem::invalid_field("image", refusal.field_code().unwrap_or("bad_picture")),
-        }
-    }
-}
-
-impl From<PaymentError> for Problem {
-    fn from(error: PaymentError) -> Self {
-        match error {
-            PaymentError::BadSignature => Code::BadSignature.into(),
-            PaymentError::Malformed => Code::BadJson.into(),
-            PaymentError::NotPayable => Code::NotPayable.into(),
-            PaymentError::NeedsAddress => Code::ShippingAddressNeeded.into(),
-            PaymentError::NotEnough => Code::NotEnough.into(),
-            PaymentError::NoProvider => Code::PaymentsOff.into(),
-            PaymentError::TooMany => Problem::new(Code::RateLimited).retry_after(60),
-            PaymentError::TopUp(refusal) => Problem::invalid_field("amount", refusal.code()),
-            PaymentError::Store(error) => error.into(),
-            error @ PaymentError::Provider(..) => Problem::new(Code::Unavailable).cause(error),
-        }
-    }
-}
-
 impl From<askama::Error> for Problem {
     fn from(error: askama::Error) -> Self {
         Problem::internal(error)
@@ -419,85 +380,6 @@ impl Code {
     /// Whether the account may not take part in a sale, or not yet.
     pub fn is_about_eligibility(self) -> bool {
         Ineligible::ALL.into_iter().any(|lacks| Code::from(lacks) == self)
-    }
-}
-
-impl From<EligibilityRefusal> for Problem {
-    fn from(refusal: EligibilityRefusal) -> Self {
-        match refusal {
-            EligibilityRefusal::Ineligible(lacks) => Problem::new(lacks.into()),
-            EligibilityRefusal::RateLimited => Code::RateLimited.into(),
-            EligibilityRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<RedeemRefusal> for Problem {
-    fn from(refusal: RedeemRefusal) -> Self {
-        match refusal {
-            RedeemRefusal::NoSuchSale => Code::NoSuchSale.into(),
-            RedeemRefusal::BadInvitation => Code::BadInvitation.into(),
-            RedeemRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(30),
-            RedeemRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<GoodsRefusal> for Problem {
-    fn from(refusal: GoodsRefusal) -> Self {
-        match refusal {
-            GoodsRefusal::NoSuchGoods | GoodsRefusal::Gallery(GalleryRefusal::NoSuchPicture) => Code::NotFound.into(),
-            GoodsRefusal::NoSuchCategory => Problem::invalid_field("category_id", "no_such_category"),
-            GoodsRefusal::VariantOfVariant => Problem::invalid_field("variant_of", "variant_of_variant"),
-            GoodsRefusal::HasVariants => Problem::invalid_field("variant_of", "has_variants"),
-            GoodsRefusal::OnSale => Code::GoodsOnSale.into(),
-            GoodsRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
-            GoodsRefusal::Gallery(GalleryRefusal::Full) => Problem::invalid_field("pictures", "too_many_pictures"),
-            GoodsRefusal::Gallery(GalleryRefusal::OtherPictures) => {
-                Problem::invalid_field("pictures", "other_pictures")
-            }
-            GoodsRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<CategoryRefusal> for Problem {
-    fn from(refusal: CategoryRefusal) -> Self {
-        match refusal {
-            CategoryRefusal::NoSuchCategory => Code::NotFound.into(),
-            CategoryRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
-            CategoryRefusal::NameTaken(Locale::Zh) => Problem::invalid_field("name.zh", "name_taken"),
-            CategoryRefusal::NameTaken(Locale::En) => Problem::invalid_field("name.en", "name_taken"),
-            CategoryRefusal::TooMany => Code::TooManyCategories.into(),
-            CategoryRefusal::OtherCategories => Problem::invalid_field("categories", "other_categories"),
-            CategoryRefusal::InUse(_) => Problem::invalid_field("confirm", "confirm"),
-            CategoryRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<AskRefusal> for Problem {
-    fn from(refusal: AskRefusal) -> Self {
-        match refusal {
-            AskRefusal::NoSuchSale => Code::NoSuchSale.into(),
-            AskRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(ASK_INTERVAL.as_secs()),
-            AskRefusal::TooMany => Code::TooManyQuestions.into(),
-            AskRefusal::NoSuchAccount => Code::NotSignedIn.into(),
-            AskRefusal::NoSuchQuestion => Code::NotFound.into(),
-            AskRefusal::Answered => Code::AlreadyAnswered.into(),
-            AskRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<QuestionRefusal> for Problem {
-    fn from(refusal: QuestionRefusal) -> Self {
-        match refusal {
-            QuestionRefusal::NoSuchQuestion => Code::NotFound.into(),
-            QuestionRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
-            QuestionRefusal::Hidden => Code::QuestionHidden.into(),
-            QuestionRefusal::Store(error) => error.into(),
-        }
     }
 }
 
