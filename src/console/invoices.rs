@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::lists::csv::{Record, download};
 use crate::orders::api::existing_order;
-use crate::orders::csv::products;
+use crate::orders::search::products;
 use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
 use domain::invoice::Invoice;
 use domain::{AuditAction, Money, OrderId, OrderNumber, OrderStatus, Page, SaleId, SecurityClass};

@@ -29,10 +29,7 @@ pub mod cockpit {
     pub mod live;
     pub mod page;
 }
-pub mod draws {
-    pub mod api;
-    pub mod page;
-}
+pub mod draws;
 pub mod linked_accounts {
     pub mod api;
     pub mod holds;
@@ -47,7 +44,6 @@ pub mod waiting_room;
 // Orders and money.
 pub mod approvals;
 pub mod books;
-pub mod decisions;
 pub mod front;
 pub mod invoices;
 pub mod orders;

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 
-use crate::shop as settings;
 use crate::{
-    approvals, books, categories, cockpit, dead_letters, decisions, draws, front, goods, invitations, invoices,
-    linked_accounts, lists, log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping,
+    approvals, books, categories, cockpit, dead_letters, draws, front, goods, invitations, invoices, linked_accounts,
+    lists, log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, shop as settings,
     site, step_up, tokens, users, waiting_room, webhooks,
 };
 use web::document::Api;
@@ -30,7 +29,7 @@ pub fn document(api: &mut Api) {
         categories::document,
         cockpit::live::document,
         dead_letters::document,
-        draws::api::document,
+        draws::document,
         goods::api::document,
         goods::import::document,
         invitations::document,
@@ -40,7 +39,7 @@ pub fn document(api: &mut Api) {
         linked_accounts::api::document,
         log::document,
         orders::api::document,
-        orders::csv::document,
+        orders::search::document,
         orders::parcels::document,
         orders::returns::document,
         packets::document,
@@ -89,10 +88,10 @@ fn api() -> Routes {
         .route("/api/admin/sales/{sale}/queue", post(waiting_room::change_pace))
         .route("/api/admin/sales/{sale}/codes", get(invitations::list))
         .route("/api/admin/sales/{sale}/codes/revoke", post(invitations::revoke))
-        .route("/api/admin/sales/{sale}/draw/round", post(draws::api::give_round))
-        .route("/api/admin/sales/{sale}/draw/call-off", post(draws::api::call_off))
-        .route("/api/admin/sales/{sale}/draw/later-round", post(draws::api::await_later_round))
-        .route("/api/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::api::exclude))
+        .route("/api/admin/sales/{sale}/draw/round", post(draws::give_round))
+        .route("/api/admin/sales/{sale}/draw/call-off", post(draws::call_off))
+        .route("/api/admin/sales/{sale}/draw/later-round", post(draws::await_later_round))
+        .route("/api/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::exclude))
         .route("/api/admin/sales/{sale}/live", get(cockpit::live::live))
         .route("/api/admin/sales/{sale}/clusters", get(linked_accounts::api::list))
         .route("/api/admin/sales/{sale}/clusters/{user}", get(linked_accounts::api::show))
@@ -209,12 +208,12 @@ fn pages() -> Routes {
         .route("/admin/crowd", post(sales::page::send_crowd))
         .route("/admin/sales/{sale}/report", get(report::page::show))
         .route("/admin/sales/{sale}/report.csv", get(report::page::export))
-        .route("/admin/sales/{sale}/draw", get(draws::page::show))
-        .route("/admin/sales/{sale}/draw/round", post(draws::page::give_round))
-        .route("/admin/sales/{sale}/draw/call-off", post(draws::page::call_off))
-        .route("/admin/sales/{sale}/draw/later-round", post(draws::page::await_later_round))
-        .route("/admin/sales/{sale}/draw/dry-run", post(draws::page::try_out))
-        .route("/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::page::exclude))
+        .route("/admin/sales/{sale}/draw", get(draws::page))
+        .route("/admin/sales/{sale}/draw/round", post(draws::give_round_by_form))
+        .route("/admin/sales/{sale}/draw/call-off", post(draws::call_off_by_form))
+        .route("/admin/sales/{sale}/draw/later-round", post(draws::await_later_round_by_form))
+        .route("/admin/sales/{sale}/draw/dry-run", post(draws::try_out))
+        .route("/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::exclude_by_form))
         .route("/admin/dead-letters", get(moved::<ViewConsole>))
         .route("/admin/dead-letters/replay", post(dead_letters::replay_by_form))
         .route("/admin/dead-letters/discard", post(dead_letters::discard_by_form))
@@ -249,7 +248,7 @@ fn pages() -> Routes {
         .route("/admin/orders/settlements/{provider}/{day}/again", post(books::settlements::again_by_form))
         .route("/admin/orders/approvals", get(moved::<ViewConsole>))
         .route("/admin/orders/approvals/{approval}/decline", post(approvals::decline_by_form))
-        .route("/admin/sales/{sale}/decisions", get(decisions::show))
+        .route("/admin/sales/{sale}/decisions", get(front::decisions))
         .route("/admin/sales/{sale}/front", get(front::show).merge(post(front::save_form)))
         .route("/admin/orders/shipping", get(shipping::show).merge(post(shipping::save)))
         .route("/admin/orders/invoices", get(invoices::show))
@@ -323,7 +322,7 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .merge(keyed)
         .route("/api/admin/approvals/{approval}/approve", post(approvals::approve))
         .route("/admin/orders/approvals/{approval}/approve", post(approvals::approve_by_form))
-        .route("/api/admin/orders.csv", get(orders::csv::export))
+        .route("/api/admin/orders.csv", get(orders::search::export))
         .route("/api/admin/invoices.csv", get(invoices::export))
         .route("/api/admin/books/journal.csv", get(books::export))
         .route("/api/admin/staff-policy", put(users::api::set_policy))

@@ -11,10 +11,7 @@ pub mod draws {
 }
 pub mod eligibility;
 pub mod questions;
-pub mod sales {
-    pub mod api;
-    pub mod poster;
-}
+pub mod sales;
 pub mod waiting_room {
     pub mod api;
     mod moment;
@@ -23,10 +20,7 @@ pub mod waiting_room {
 pub mod waitlist;
 
 // What a shopper has.
-pub mod addresses {
-    pub mod api;
-    pub mod page;
-}
+pub mod addresses;
 pub mod orders {
     pub mod address_page;
     pub mod api;

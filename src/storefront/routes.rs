@@ -36,7 +36,7 @@ pub fn document(api: &mut Api) {
     let files = [
         account::api::document,
         account::push_api::document,
-        addresses::api::document,
+        addresses::document,
         draws::api::document,
         eligibility::document,
         orders::api::document,
@@ -47,7 +47,7 @@ pub fn document(api: &mut Api) {
         passkeys::document,
         questions::document,
         recovery::api::document,
-        sales::api::document,
+        sales::document,
         sign_in::api::document,
         waiting_room::api::document,
         waitlist::document,
@@ -60,19 +60,19 @@ pub fn document(api: &mut Api) {
 /// same middleware and an empty handler: benchmarks use it as the baseline.
 fn hot_path() -> Routes {
     Router::new()
-        .route("/api/sales/{sale}/button", get(sales::api::button))
-        .route("/api/sales/{sale}/token", post(sales::api::token))
+        .route("/api/sales/{sale}/button", get(sales::button))
+        .route("/api/sales/{sale}/token", post(sales::token))
         .route("/api/sales/{sale}/orders", post(orders::api::buy))
         .route("/api/packets/{packet}/claims", post(packets::api::claim))
-        .route("/api/ping", get(sales::api::ping).merge(post(sales::api::ping_signed_in)))
+        .route("/api/ping", get(sales::ping).merge(post(sales::ping_signed_in)))
 }
 
 fn public_api() -> Routes {
     Router::new()
-        .route("/api/sales", get(sales::api::list))
-        .route("/api/categories", get(sales::api::categories))
-        .route("/api/shipping", get(sales::api::shipping))
-        .route("/api/sales/{sale}/spread", get(sales::api::spread))
+        .route("/api/sales", get(sales::list))
+        .route("/api/categories", get(sales::categories))
+        .route("/api/shipping", get(sales::shipping))
+        .route("/api/sales/{sale}/spread", get(sales::spread))
         .route("/api/sales/{sale}/line", get(waiting_room::api::line))
         .route("/api/sales/{sale}/reminders", get(account::push_api::reminders))
         .route("/api/sales/{sale}/questions", get(questions::shown).merge(post(questions::ask)))
@@ -93,7 +93,7 @@ fn public_api() -> Routes {
         .route("/api/mail/verify", post(recovery::api::verify_address))
         .route("/api/logout", post(sign_in::api::log_out))
         .route("/api/packets/{packet}", get(packets::api::show))
-        .route("/api/openapi.json", get(sales::api::openapi))
+        .route("/api/openapi.json", get(sales::openapi))
 }
 
 /// Signed-in users, about their own data.
@@ -150,10 +150,10 @@ fn shopper_api() -> Routes {
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::api::set_address))
         .route("/api/sales/{sale}/orders/{order}/payments/{payment}", get(orders::payments::show))
         .route("/api/wallet/top-ups/{payment}", get(wallet::show_top_up))
-        .route("/api/addresses", get(addresses::api::list))
+        .route("/api/addresses", get(addresses::list))
         .route(
             "/api/addresses/{address}",
-            get(addresses::api::show).merge(put(addresses::api::change)).merge(delete(addresses::api::delete)),
+            get(addresses::show).merge(put(addresses::change)).merge(delete(addresses::delete)),
         )
 }
 
@@ -191,7 +191,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/archive"), get(site::archive::show))
         .route(&at("/about"), get(site::about))
         .route(&at("/offline"), get(site::offline))
-        .route(&at("/sales/{sale}/poster.svg"), get(sales::poster::show))
+        .route(&at("/sales/{sale}/poster.svg"), get(sales::poster))
         .route(&at("/sales/{sale}/questions"), get(questions::form).merge(post(questions::ask_by_form)))
         .route(&at("/questions/{question}/withdraw"), post(questions::withdraw_by_form))
         .route(&at("/sales/{sale}/buy"), post(orders::page::buy))
@@ -244,11 +244,11 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/orders/{sale}/{order}/receipt"), get(orders::invoice::receipt))
         .route(&at("/orders/{sale}/{order}/invoice"), post(orders::invoice::ask_by_form))
         .route(&at("/orders/{sale}/{order}/appeal"), post(orders::page::appeal))
-        .route(&at("/account/addresses"), get(addresses::page::list))
-        .route(&at("/account/addresses/new"), get(addresses::page::blank))
-        .route(&at("/account/addresses/{address}"), get(addresses::page::edit).merge(post(addresses::page::change)))
-        .route(&at("/account/addresses/{address}/default"), post(addresses::page::make_default))
-        .route(&at("/account/addresses/{address}/delete"), post(addresses::page::delete))
+        .route(&at("/account/addresses"), get(addresses::page))
+        .route(&at("/account/addresses/new"), get(addresses::blank))
+        .route(&at("/account/addresses/{address}"), get(addresses::edit).merge(post(addresses::change_by_form)))
+        .route(&at("/account/addresses/{address}/default"), post(addresses::make_default))
+        .route(&at("/account/addresses/{address}/delete"), post(addresses::delete_by_form))
 }
 
 /// Lists of what an account has (`web::account_limits`).
@@ -287,9 +287,9 @@ fn repeatable(shop: &Arc<Shop>) -> Routes {
         .route("/api/packets", post(packets::api::give))
         .route("/api/sales/{sale}/orders/{order}/payments", post(orders::payments::start))
         .route("/api/wallet/top-ups", post(wallet::top_up))
-        .route("/api/addresses", post(addresses::api::create));
+        .route("/api/addresses", post(addresses::create));
     for locale in Locale::ALL {
-        let create = post(addresses::page::create);
+        let create = post(addresses::create_by_form);
         routes = routes.route(&format!("/{locale}/account/addresses"), create);
     }
     routes.route_layer(from_fn_with_state(shop.clone(), idempotency::repeatable))

@@ -1,7 +1,6 @@
 //! Orders of shoppers and their payments: how staff find, read, send, cancel and refund them.
 
 pub mod api;
-pub mod csv;
 pub mod page;
 pub mod parcels;
 pub mod returns;

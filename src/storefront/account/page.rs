@@ -17,7 +17,7 @@ use domain::{Money, Role};
 use pages::{Chrome, filters};
 use store::{AccountMail, Passkey, SessionRow, User};
 use web::extract::{ClientDevice, Form, PathIds, Query, Secret, SignedIn, State, Visitor};
-use web::packets::form::qr_code;
+use web::packets::qr_code;
 use web::shared::paths::account_path;
 use web::shared::{balance_of, set_aside};
 use web::views::passkey_words;

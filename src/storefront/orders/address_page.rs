@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::UserVisit;
-use crate::addresses::page::{AddressCard, AddressForm, AddressInput, OrderAddressPage, address_form};
+use crate::addresses::{AddressCard, AddressForm, AddressInput, OrderAddressPage, address_form};
 use crate::orders::payments::pay_from;
 use accounts::Session;
 use domain::address::AddressError;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use crate::addresses::api::check_address;
+use crate::addresses::check_address;
 use crate::{UserCall, json_response};
 use accounts::Session;
 use domain::claim::Claim;

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::addresses::page::AddressCard;
+use crate::addresses::AddressCard;
 use crate::orders::address_page as order_address;
 use crate::orders::address_page::OrderAddressState;
 use crate::orders::api::too_early;

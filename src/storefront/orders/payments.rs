@@ -20,7 +20,7 @@ use pages::{Chrome, filters};
 use payments::{Begun, Notice, PayerChoice, PaymentError, RETURNED, payment_path};
 use store::{Checkout, OwnPayment, PaymentPurpose, WALLET};
 use web::extract::{MAX_BODY_BYTES, PathIds, PayingPhone, SignedIn, State, Visitor, body, from_json, locale};
-use web::packets::form::qr_code;
+use web::packets::qr_code;
 use web::shared::paths::{order_path, wallet_path};
 use web::{Cache, Code, Problem, Shop, created, goods_name_and_cover, personal, private, see_other};
 

@@ -4,7 +4,7 @@ use askama::Template;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use crate::addresses::page::AddressCard;
+use crate::addresses::AddressCard;
 use crate::orders::invoice::InvoiceFormState;
 use crate::orders::returns::ReturnForm;
 use domain::invoice::Invoice;

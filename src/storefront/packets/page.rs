@@ -19,7 +19,7 @@ use engine::packets::{ClaimRefusal, PacketView, Purse};
 use pages::{Chrome, compression, filters};
 use store::PacketClaim;
 use web::extract::{ClientAddress, Form, PathIds, Query, SignedIn, State, Visitor, locale};
-use web::packets::form::{PacketFields, PacketForm, PacketFormOutcome, qr_code};
+use web::packets::{PacketFields, PacketForm, PacketFormOutcome, qr_code};
 use web::shared::balance_of;
 use web::shared::negotiation::Content;
 use web::shared::paths::{packet_path, packet_share_url};

@@ -1,21 +1,97 @@
-//! The console's page of a draw: its steps, the round that staff paste, entries and their exclusion, and a dry run.
+//! Draws: the public round that staff paste, entries that they exclude, and a dry run; for programs, and the console's page.
 
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::StaffVisitTo;
+use crate::{StaffCallTo, StaffVisitTo};
 use control::draws::{DryRun, PasteRefusal, dry_run, paste_round};
 use domain::draw::{Beacon, EntryId, Exclusion, PublicRound, WrongRandomness};
 use domain::order::check_hold_reason;
 use domain::{DrawStage, DrawState, EntryState, Locale, OrderStatus, Sale, SaleId};
 use pages::{Chrome, filters};
 use store::{Draw, ExcludeOutcome, MAX_COUNTED_ENTRIES, OrderTotals, StaffEntry};
-use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
-use web::{Code, FieldError, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
+use web::extract::{Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
+use web::{Code, FieldError, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, no_content, personal, see_other};
 use words::fill;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoundRequest {
+    /// The JSON of the round as the beacon gives it, as one text; or its signature in hexadecimal digits.
+    round: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExclusionRequest {
+    reason: Exclusion,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MissingRoundRequest {
+    /// Shown to entrants and visitors, as it is.
+    #[schemars(length(min = 1, max = 300))]
+    reason: String,
+}
+
+/// Gives the draw its public round.
+pub async fn give_round(
+    (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
+    Json(RoundRequest { round }): Json<RoundRequest>,
+) -> Result<Response, Problem> {
+    let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
+    match paste_round(&shop.store, &draw, &round, staff.actor()).await {
+        Ok(_) => Ok(no_content()),
+        Err(PasteRefusal::NotAwaited) => Err(Code::RoundNotAwaited.into()),
+        Err(PasteRefusal::Wrong(wrong)) => {
+            Err(Problem::invalid_field("round", "wrong_round").detail(wrong.to_string()))
+        }
+        Err(PasteRefusal::Store(error)) => Err(error.into()),
+    }
+}
+
+/// Calls off a draw whose public round never came.
+pub async fn call_off(
+    (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
+    Json(MissingRoundRequest { reason }): Json<MissingRoundRequest>,
+) -> Result<Response, Problem> {
+    let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
+    match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
+        true => Ok(no_content()),
+        false => Err(Code::RoundNotOverdue.into()),
+    }
+}
+
+/// Lets a later public round decide a draw whose own never came.
+pub async fn await_later_round(
+    (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
+    Json(MissingRoundRequest { reason }): Json<MissingRoundRequest>,
+) -> Result<Response, Problem> {
+    let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
+    match shop.store.draws().await_later_round(sale, &reason, staff.actor()).await? {
+        true => Ok(no_content()),
+        false => Err(Code::RoundNotOverdue.into()),
+    }
+}
+
+/// Excludes an entry until the list is locked.
+pub async fn exclude(
+    (State(shop), staff, PathIds((sale, entry))): StaffCallTo<ManageSales, (SaleId, EntryId)>,
+    Json(ExclusionRequest { reason }): Json<ExclusionRequest>,
+) -> Result<Response, Problem> {
+    match shop.store.draws().exclude(sale, entry, reason, staff.actor()).await? {
+        ExcludeOutcome::Done => Ok(no_content()),
+        ExcludeOutcome::Locked => Err(Code::EntriesLocked.into()),
+        ExcludeOutcome::NoSuchEntry => Err(Code::NotFound.into()),
+    }
+}
 
 /// Where the table of entries begins (at an entry, or at a rank once the draw was held), and what the page reports as
 /// done.
@@ -48,7 +124,7 @@ impl Shown {
     }
 }
 
-pub async fn show(
+pub async fn page(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ViewConsole, SaleId>,
     Query(AdminDrawQuery { from, done }): Query<AdminDrawQuery>,
 ) -> Result<Response, Problem> {
@@ -60,10 +136,16 @@ pub async fn show(
         "later-round" => Some(t.later_round_done),
         _ => None,
     };
-    page(&shop, &visitor, sale, staff.may::<ManageSales>(), Shown { from, notice, ..Shown::default() }).await
+    render(&shop, &visitor, sale, staff.may::<ManageSales>(), Shown { from, notice, ..Shown::default() }).await
 }
 
-async fn page(shop: &Shop, visitor: &Visitor, sale: SaleId, may_act: bool, shown: Shown) -> Result<Response, Problem> {
+async fn render(
+    shop: &Shop,
+    visitor: &Visitor,
+    sale: SaleId,
+    may_act: bool,
+    shown: Shown,
+) -> Result<Response, Problem> {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let now = shop.clock.now();
@@ -128,7 +210,7 @@ pub struct RoundForm {
 }
 
 /// Verifies the pasted round.
-pub async fn give_round(
+pub async fn give_round_by_form(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     Form(RoundForm { round }): Form<RoundForm>,
 ) -> Result<Response, Problem> {
@@ -143,7 +225,7 @@ pub async fn give_round(
         },
         Err(PasteRefusal::Store(error)) => return Err(error.into()),
     };
-    page(&shop, &visitor, sale, true, shown).await
+    render(&shop, &visitor, sale, true, shown).await
 }
 
 #[derive(Default, Deserialize)]
@@ -164,7 +246,7 @@ impl MissingRoundForm {
 }
 
 /// Calls off a draw whose public round never came.
-pub async fn call_off(
+pub async fn call_off_by_form(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     Form(form): Form<MissingRoundForm>,
 ) -> Result<Response, Problem> {
@@ -175,11 +257,11 @@ pub async fn call_off(
             false => Shown::refused(String::new(), Code::RoundNotOverdue, visitor.locale),
         },
     };
-    page(&shop, &visitor, sale, true, shown).await
+    render(&shop, &visitor, sale, true, shown).await
 }
 
 /// Lets a later public round decide a draw whose own never came.
-pub async fn await_later_round(
+pub async fn await_later_round_by_form(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     Form(form): Form<MissingRoundForm>,
 ) -> Result<Response, Problem> {
@@ -190,7 +272,7 @@ pub async fn await_later_round(
             false => Shown::refused(String::new(), Code::RoundNotOverdue, visitor.locale),
         },
     };
-    page(&shop, &visitor, sale, true, shown).await
+    render(&shop, &visitor, sale, true, shown).await
 }
 
 #[derive(Deserialize)]
@@ -204,7 +286,7 @@ pub struct ExclusionForm {
 }
 
 /// Excludes an entry until the list is locked.
-pub async fn exclude(
+pub async fn exclude_by_form(
     (State(shop), staff, visitor, PathIds((sale, entry))): StaffVisitTo<ManageSales, (SaleId, String)>,
     Form(ExclusionForm { reason, confirm, from }): Form<ExclusionForm>,
 ) -> Result<Response, Problem> {
@@ -212,13 +294,13 @@ pub async fn exclude(
     if confirm != "yes" {
         let warning = Some(words::problem("not_confirmed").text(visitor.locale));
         let shown = Shown { status: StatusCode::UNPROCESSABLE_ENTITY, from, warning, ..Shown::default() };
-        return page(&shop, &visitor, sale, true, shown).await;
+        return render(&shop, &visitor, sale, true, shown).await;
     }
     match shop.store.draws().exclude(sale, entry, reason, staff.actor()).await? {
         ExcludeOutcome::Done => Ok(see_other(&done_path(visitor.locale, sale, "exclude", &from))),
         ExcludeOutcome::Locked => {
             let shown = Shown::refused(from, Code::EntriesLocked, visitor.locale);
-            page(&shop, &visitor, sale, true, shown).await
+            render(&shop, &visitor, sale, true, shown).await
         }
         ExcludeOutcome::NoSuchEntry => Err(Code::NotFound.into()),
     }
@@ -230,7 +312,7 @@ pub async fn try_out(
 ) -> Result<Response, Problem> {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let dry_run = dry_run(&shop.store, &draw).await.map_err(|error| Problem::internal(error.into_boxed_dyn_error()))?;
-    page(&shop, &visitor, sale, true, Shown { dry_run: Some(dry_run), ..Shown::default() }).await
+    render(&shop, &visitor, sale, true, Shown { dry_run: Some(dry_run), ..Shown::default() }).await
 }
 
 /// The form of the public round after a refusal.
@@ -381,4 +463,27 @@ impl AdminDrawPage {
         let next = self.next.as_ref()?;
         Some(self.rank(next).map_or_else(|| next.entry.id.to_string(), |rank| rank.to_string()))
     }
+}
+
+web::operations! { "administrators"
+    /// Exclude an entry, until the list is locked
+    POST "/api/admin/sales/{sale}/draw/entries/{entry}/exclude" excludeEntry = exclude;
+        204 (), "Excluded. The entrant reads the reason; the public list has it.";
+        refuses NoSuchSale EntriesLocked;
+    /// Give a draw its public round
+    POST "/api/admin/sales/{sale}/draw/round" giveRound = give_round;
+        204 (), "The signature is right; the draw is held within moments.";
+        refuses NoSuchDraw RoundNotAwaited;
+    /// Call off a draw whose public round is an hour overdue
+    ///
+    /// No entry wins, deposits go back, and entrants are told the reason.
+    POST "/api/admin/sales/{sale}/draw/call-off" callOffDraw = call_off;
+        204 (), "Called off.";
+        refuses NoSuchDraw RoundNotOverdue;
+    /// Let a later public round decide a draw whose own is an hour overdue
+    ///
+    /// It is the first round that appears more than ten minutes from now. Entrants are told it and the reason.
+    POST "/api/admin/sales/{sale}/draw/later-round" awaitLaterRound = await_later_round;
+        204 (), "The draw awaits the later round; `changes` of the draw names it.";
+        refuses NoSuchDraw RoundNotOverdue;
 }

@@ -1,22 +1,105 @@
-//! The pages of the addresses saved in an account.
+//! The addresses saved in a shopper's account: for programs, and their pages.
 
 use askama::Template;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::http::header::ETAG;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::UserVisit;
 use crate::sign_in::page::{SaleBeside, sale_ahead};
+use crate::{UserCall, UserVisit};
 use domain::address::{AddressError, COUNTRIES};
-use domain::{Address, AddressId, Locale, Money, OrderId, SaleId};
+use domain::{Address, AddressId, GivenAddress, Locale, Money, OrderId, SaleId};
 use pages::{Chrome, filters};
 use store::{AddressEdit, AddressRefusal, SavedAddress};
-use web::extract::{Form, PathIds, Query, SignedIn, State, Visitor};
+use web::extract::{Form, Json, PathIds, Query, SignedIn, State, Visitor, entity_tag, expected_versions};
 use web::shared::paths::{eligibility_path, sale_path};
 use web::views::AddressView;
-use web::{Code, FieldError, NoticeQuery, Problem, personal, see_other};
+use web::{Cache, Code, FieldError, FieldProblem, NoticeQuery, Problem, created, personal, private, see_other};
 use words::{OrdersText, country, field_error, text};
+
+/// A new or changed address.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddressBody {
+    #[schemars(with = "GivenAddress")]
+    address: Address,
+    #[serde(default)]
+    is_default: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OneAddress {
+    address: SavedAddress,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AddressList {
+    addresses: Vec<SavedAddress>,
+}
+
+/// The address in the form in which it is stored. An error names its fields below `prefix`.
+pub fn check_address(address: Address, prefix: &str) -> Result<Address, Problem> {
+    address.checked().map_err(|errors| {
+        let errors = errors.into_iter();
+        Problem::invalid(errors.map(|(field, code)| FieldProblem { field: format!("{prefix}{field}"), code }))
+    })
+}
+
+pub async fn list((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
+    let addresses = shop.store.accounts().addresses_of(session.user_id).await?;
+    Ok(private(AddressList { addresses }))
+}
+
+pub async fn show(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds(id): PathIds<AddressId>,
+) -> Result<Response, Problem> {
+    Ok(answer(shop.store.accounts().address(session.user_id, id).await?.ok_or(Code::NotFound)?))
+}
+
+pub async fn create(call: UserCall, Json(body): Json<AddressBody>) -> Result<Response, Problem> {
+    let address = save(call, None, body).await?;
+    let version = [(ETAG, entity_tag(address.version()))];
+    Ok((version, created(format!("/api/addresses/{}", address.id), OneAddress { address })).into_response())
+}
+
+/// Changes an address. With `If-Match` only a version that it names.
+pub async fn change(
+    call: UserCall,
+    PathIds(id): PathIds<AddressId>,
+    headers: HeaderMap,
+    Json(body): Json<AddressBody>,
+) -> Result<Response, Problem> {
+    Ok(answer(save(call, Some(&AddressEdit { id, versions: expected_versions(&headers) }), body).await?))
+}
+
+async fn save(
+    (State(shop), SignedIn(session)): UserCall,
+    edit: Option<&AddressEdit>,
+    body: AddressBody,
+) -> Result<SavedAddress, Problem> {
+    let address = check_address(body.address, "address.")?;
+    Ok(shop.store.accounts().save_address(session.user_id, edit, &address, body.is_default, shop.clock.now()).await?)
+}
+
+fn answer(address: SavedAddress) -> Response {
+    let version = [(ETAG, entity_tag(address.version()))];
+    (Cache::Private, version, Json(OneAddress { address })).into_response()
+}
+
+/// Deletes an address. With `If-Match` only a version that it names.
+pub async fn delete(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds(id): PathIds<AddressId>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    let edit = AddressEdit { id, versions: expected_versions(&headers) };
+    shop.store.accounts().delete_address(session.user_id, &edit).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
 
 /// The fields of an address as entered, and the fields that the forms around them add.
 #[derive(Debug, Default, Deserialize)]
@@ -74,7 +157,7 @@ fn list_path(locale: Locale, done: &str) -> String {
     format!("/{locale}/account/addresses?done={done}")
 }
 
-pub async fn list(
+pub async fn page(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
@@ -95,7 +178,7 @@ pub async fn blank(
     Query(NewAddressQuery { sale }): Query<NewAddressQuery>,
 ) -> Result<Response, Problem> {
     let sale = sale.parse().ok().and_then(|sale| sale_ahead(&shop, visitor.locale, sale));
-    show(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, None, sale)
+    render(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, None, sale)
 }
 
 pub async fn edit(
@@ -105,10 +188,10 @@ pub async fn edit(
     let saved = shop.store.accounts().address(session.user_id, id).await?.ok_or(Code::NotFound)?;
     let edited = Some(EditedAddress { id, version: saved.version().to_string() });
     let form = address_form(visitor.locale, saved.address, Vec::new());
-    show(&visitor, StatusCode::OK, edited, form, saved.is_default, None, None)
+    render(&visitor, StatusCode::OK, edited, form, saved.is_default, None, None)
 }
 
-fn show(
+fn render(
     visitor: &Visitor,
     status: StatusCode,
     edited: Option<EditedAddress>,
@@ -122,20 +205,20 @@ fn show(
     personal(status, &AddressPage { chrome, edited, form, as_default, alert, sale })
 }
 
-pub async fn create(visit: UserVisit, Form(input): Form<AddressInput>) -> Result<Response, Problem> {
-    save(visit, None, input).await
+pub async fn create_by_form(visit: UserVisit, Form(input): Form<AddressInput>) -> Result<Response, Problem> {
+    save_by_form(visit, None, input).await
 }
 
-pub async fn change(
+pub async fn change_by_form(
     visit: UserVisit,
     PathIds(id): PathIds<AddressId>,
     Form(input): Form<AddressInput>,
 ) -> Result<Response, Problem> {
-    save(visit, Some(id), input).await
+    save_by_form(visit, Some(id), input).await
 }
 
 /// Saves, or shows the form again with what was entered.
-async fn save(
+async fn save_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     id: Option<AddressId>,
     input: AddressInput,
@@ -175,7 +258,7 @@ async fn save(
             }
         }
     };
-    show(&visitor, status, edited, address_form(locale, input.address(), errors), as_default, alert, sale)
+    render(&visitor, status, edited, address_form(locale, input.address(), errors), as_default, alert, sale)
 }
 
 pub async fn make_default(
@@ -188,7 +271,7 @@ pub async fn make_default(
     }
 }
 
-pub async fn delete(
+pub async fn delete_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
@@ -342,4 +425,23 @@ impl OrderAddressPage {
     fn is_chosen(&self, id: &AddressId) -> bool {
         self.choice == id.to_string()
     }
+}
+
+web::operations! { "accounts"
+    /// The user's addresses, the default first
+    GET "/api/addresses" listAddresses = list;
+        200 AddressList;
+    /// Save a new address
+    POST "/api/addresses" createAddress = create, repeatable, versioned, located;
+        201 OneAddress;
+        refuses TooManyAddresses;
+    /// An address of the user
+    GET "/api/addresses/{address}" showAddress = show, versioned;
+        200 OneAddress;
+    /// Change an address; orders keep their copies
+    PUT "/api/addresses/{address}" changeAddress = change, if_match, versioned;
+        200 OneAddress;
+    /// Delete an address; orders keep their copies
+    DELETE "/api/addresses/{address}" deleteAddress = delete, if_match;
+        204 ();
 }
