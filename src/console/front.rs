@@ -2,9 +2,8 @@
 //! shows where the other shop decided otherwise than this one would have.
 
 use askama::Template;
-use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +13,8 @@ use domain::front::{DecisionCounts, Difference, Verdict};
 use domain::{Locale, Sale, SaleFront, SaleId, SaleMode};
 use pages::{Chrome, filters};
 use store::SavedFront;
-use web::extract::{
-    Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions,
-};
-use web::{Cache, Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other};
+use web::extract::{Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, expected_versions};
+use web::{Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other, versioned};
 
 /// `null` for a sale that sells in this shop.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -60,8 +57,7 @@ async fn save(
 }
 
 fn answer(saved: SavedFront) -> Response {
-    let version = [(ETAG, entity_tag(saved.version()))];
-    (version, Cache::Private, Json(FrontBody { front: saved.front })).into_response()
+    versioned(saved.version(), FrontBody { front: saved.front })
 }
 
 async fn known(shop: &Shop, id: SaleId) -> Result<Sale, Problem> {

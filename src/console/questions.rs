@@ -1,9 +1,8 @@
 //! Questions of shoppers about goods: for programs, and the console's pages.
 
 use askama::Template;
-use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +11,11 @@ use domain::question::{MAX_ANSWER_CHARS, check_answer};
 use domain::{Bilingual, Locale, Page, Question, QuestionChange, QuestionId, QuestionStatus, UserId};
 use pages::{Chrome, filters};
 use store::{FoundQuestion, QuestionRefusal};
-use web::extract::{
-    AnswerQuestions, Form, Json, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions,
-};
+use web::extract::{AnswerQuestions, Form, Json, PathIds, Query, State, ViewConsole, Visitor, expected_versions};
 use web::questions::QuestionJson;
 use web::{
-    Cache, Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, LARGE_PAGE_SIZE, Problem, Shop, error_text, personal, private,
-    see_other,
+    Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, LARGE_PAGE_SIZE, Problem, Shop, error_text, personal, private,
+    see_other, versioned,
 };
 
 /// A question as staff see it.
@@ -83,8 +80,7 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, Questi
 }
 
 fn answer_with(found: FoundQuestion) -> Response {
-    let version = [(ETAG, entity_tag(found.question.version))];
-    (Cache::Private, version, Json(OneQuestion { question: found.into() })).into_response()
+    versioned(found.question.version, OneQuestion { question: found.into() })
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -2,8 +2,7 @@
 
 use askama::Template;
 use axum::http::HeaderMap;
-use axum::http::header::ETAG;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
 use crate::{SaveNotice, SavedQuery, StaffCall, StaffVisit};
 use domain::address::COUNTRIES;
@@ -11,9 +10,9 @@ use domain::text::tidy;
 use domain::{Currency, Money, ShippingRate, ShippingTable};
 use pages::{Chrome, filters};
 use store::SavedShipping;
-use web::extract::{Json, LongForm, ManageSales, Query, State, ViewConsole, Visitor, entity_tag, expected_versions};
+use web::extract::{Json, LongForm, ManageSales, Query, State, ViewConsole, Visitor, expected_versions};
 use web::shared::validation::{optional, price};
-use web::{Cache, Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other};
+use web::{Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other, versioned};
 use words::country;
 
 /// Blank rows at the end of the form.
@@ -50,8 +49,7 @@ async fn save_table(
 }
 
 fn answer(saved: SavedShipping) -> Response {
-    let version = [(ETAG, entity_tag(saved.version()))];
-    (version, Cache::Private, Json(saved.table)).into_response()
+    versioned(saved.version(), saved.table)
 }
 
 /// A row of the form, as entered.

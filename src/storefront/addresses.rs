@@ -17,7 +17,7 @@ use store::{AddressEdit, AddressRefusal, SavedAddress};
 use web::extract::{Form, Json, PathIds, Query, SignedIn, State, Visitor, entity_tag, expected_versions};
 use web::shared::paths::{eligibility_path, sale_path};
 use web::views::AddressView;
-use web::{Cache, Code, FieldError, FieldProblem, NoticeQuery, Problem, created, personal, private, see_other};
+use web::{Code, FieldError, FieldProblem, NoticeQuery, Problem, created, personal, private, see_other, versioned};
 use words::{OrdersText, country, field_error, text};
 
 /// A new or changed address.
@@ -86,8 +86,7 @@ async fn save(
 }
 
 fn answer(address: SavedAddress) -> Response {
-    let version = [(ETAG, entity_tag(address.version()))];
-    (Cache::Private, version, Json(OneAddress { address })).into_response()
+    versioned(address.version(), OneAddress { address })
 }
 
 /// Deletes an address. With `If-Match` only a version that it names.

@@ -72,7 +72,7 @@ pub use cache_policy::Cache;
 pub use idempotency::{NotKept, Repeatable};
 pub use problem::{Code, FieldProblem, Problem};
 pub use router::router;
-pub use shared::negotiation::{created, no_content, personal, private, see_other};
+pub use shared::negotiation::{created, no_content, personal, private, see_other, versioned};
 pub use shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
 pub use shared::{FieldError, NoticeQuery, goods_name_and_cover};
 pub use views::error_text;

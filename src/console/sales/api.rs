@@ -19,7 +19,7 @@ use domain::{GoodsId, Money, Phase, Sale, SaleId, SalePatch, SaleState};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, RequestId, SaleDraft, SaleRefusal, SaveOptions};
 use web::extract::{Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions};
 use web::shared::validation::{check_sale, check_window, doubts};
-use web::{Cache, Code, Cursor, FieldError, Problem, Repeatable, Shop, no_content, private};
+use web::{Code, Cursor, FieldError, Problem, Repeatable, Shop, no_content, private, versioned};
 
 /// A sale to create: what has no default, and any other values.
 #[derive(Deserialize)]
@@ -320,7 +320,7 @@ struct SaleResponse {
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
     let sale = shop.store.sales().get(id).await?.ok_or(Code::NoSuchSale)?;
-    Ok((Cache::Private, [(ETAG, entity_tag(sale.version))], Json(SaleResponse { sale })).into_response())
+    Ok(versioned(sale.version, SaleResponse { sale }))
 }
 
 /// Changes a sale that has not begun. With `If-Match`, only if it has a version that it names. Without it, absent

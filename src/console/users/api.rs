@@ -1,7 +1,6 @@
 //! Accounts of shoppers and staff.
 
 use axum::Extension;
-use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -13,11 +12,13 @@ use accounts::administration::{check_block_reason, staff_role};
 use domain::{Page, Role, UserId};
 use store::{AccountChange, AccountEdit, StaffPolicy, Store, User, UserSearch};
 use web::extract::{
-    Json, ManageStaff, PathIds, Permission, Query, State, SupportShoppers, ViewConsole, entity_tag, expected_versions,
+    Json, ManageStaff, PathIds, Permission, Query, State, SupportShoppers, ViewConsole, expected_versions,
 };
 use web::shared::SessionJson;
 use web::shared::orders::OrderJson;
-use web::{Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, NotKept, Problem, Repeatable, created, private};
+use web::{
+    Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, NotKept, Problem, Repeatable, created, private, versioned,
+};
 
 /// An account as the staff see it.
 #[derive(Serialize, JsonSchema)]
@@ -80,11 +81,6 @@ struct AccountDetail {
 struct AccountWithPassword {
     user: AccountJson,
     password: String,
-}
-
-/// An answer about something that has a version.
-fn versioned(version: i64, body: impl Serialize) -> Response {
-    ([(ETAG, entity_tag(version))], private(body)).into_response()
 }
 
 pub async fn users(

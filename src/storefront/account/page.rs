@@ -36,18 +36,19 @@ pub async fn show(
 }
 
 /// What the page shows besides the account: a form to correct, or a notice.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct AccountFormState {
     status: Option<StatusCode>,
-    /// The form that the errors belong to.
+    /// The form with the errors: `password`, `factor`, `passkey`, `mail`, `mail-removal`, `delete`, or none.
     form: &'static str,
     errors: Vec<FieldError>,
-    /// A problem that belongs to no field.
+    /// The code of a problem that belongs to no field of the form.
     problem: Option<&'static str>,
     typed_name: String,
-    /// The passkey that the form is about.
+    /// The passkey that the form `passkey` is about.
     passkey: Option<Uuid>,
     pub(crate) typed_address: String,
+    /// The action that the page reports as done. Unknown values show nothing.
     done: String,
 }
 
@@ -87,16 +88,10 @@ pub(crate) async fn page(
         current: session.id,
         passkeys,
         takes_passkeys: shop.accounts.passkeys().are_taken(),
-        passkey: state.passkey,
-        form: state.form,
-        errors: state.errors,
-        problem: state.problem,
-        typed_name: state.typed_name,
         mail,
-        typed_address: state.typed_address,
-        done: state.done,
+        shown: state,
     };
-    personal(state.status.unwrap_or(status), &page)
+    personal(page.shown.status.unwrap_or(status), &page)
 }
 
 /// The field that a refusal is about.
@@ -322,18 +317,8 @@ struct AccountPage {
     passkeys: Vec<Passkey>,
     /// Whether browsers offer passkeys at the shop's address.
     takes_passkeys: bool,
-    /// The passkey that the form `passkey` is about.
-    passkey: Option<Uuid>,
-    /// The form with the errors: `password`, `factor`, `passkey`, `mail`, `mail-removal`, `delete`, or none.
-    form: &'static str,
-    errors: Vec<FieldError>,
-    /// The problem code that the form shows.
-    problem: Option<&'static str>,
-    typed_name: String,
     mail: Option<AccountMail>,
-    typed_address: String,
-    /// The action that the page reports as done. Unknown values show nothing.
-    done: String,
+    shown: AccountFormState,
 }
 
 impl AccountPage {
@@ -345,14 +330,14 @@ impl AccountPage {
 
     /// Whether the section with this anchor is unfolded: a form in it failed, or something in it was just done.
     fn is_open(&self, section: &str) -> bool {
-        let of_form = match self.form {
+        let of_form = match self.shown.form {
             "password" => "password-form",
             "factor" => "second-factor",
             "passkey" => "passkeys",
             "mail" | "mail-removal" => "mail",
             form => form,
         };
-        let of_action = match self.done.as_str() {
+        let of_action = match self.shown.done.as_str() {
             "session" => "sessions",
             "factor-off" => "second-factor",
             "passkey-added" | "passkey-removed" => "passkeys",
@@ -376,12 +361,12 @@ impl AccountPage {
     }
 
     fn error_text(&self, form: &str, field: &str) -> Option<&'static str> {
-        (self.form == form).then(|| error_text(&self.chrome, &self.errors, field))?
+        (self.shown.form == form).then(|| error_text(&self.chrome, &self.shown.errors, field))?
     }
 
     /// Whether the form that removes this passkey shows errors.
     fn is_refused(&self, passkey: &Passkey) -> bool {
-        self.passkey == Some(passkey.id)
+        self.shown.passkey == Some(passkey.id)
     }
 
     /// The text of an error in the form that removes this passkey.
@@ -399,7 +384,7 @@ impl AccountPage {
     }
 
     fn problem_of(&self, form: &str) -> Option<&'static str> {
-        let code = self.problem.filter(|_| self.form == form)?;
+        let code = self.shown.problem.filter(|_| self.shown.form == form)?;
         Some(problem(code).text(self.chrome.locale))
     }
 
@@ -417,7 +402,7 @@ impl AccountPage {
 
     fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().member;
-        match self.done.as_str() {
+        match self.shown.done.as_str() {
             "password" => Some(t.done_password),
             "session" => Some(t.done_session),
             "factor-off" => Some(t.done_factor_off),

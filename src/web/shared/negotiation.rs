@@ -9,6 +9,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Serialize;
 
 use crate::cache_policy::Cache;
+use crate::extract::entity_tag;
 use crate::problem::Problem;
 
 /// Content with its prepared encodings.
@@ -88,6 +89,11 @@ pub fn created(location: String, body: impl Serialize) -> Response {
 /// The answer to an API request, for its client alone. No cache stores it.
 pub fn private(body: impl Serialize) -> Response {
     (Cache::Private, Json(body)).into_response()
+}
+
+/// The same about something that has a version.
+pub fn versioned(version: i64, body: impl Serialize) -> Response {
+    ([(ETAG, entity_tag(version))], private(body)).into_response()
 }
 
 /// The answer to an API request that was carried out, when there is nothing to read.
