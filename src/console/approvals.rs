@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +20,7 @@ use web::extract::{
 };
 use web::shared::approvals::{self, ApprovalJson, OneApproval};
 use web::shared::paths::console_link;
-use web::{Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, Problem, Shop, personal, private, see_other};
+use web::{Answer, Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, Problem, Shop, personal, private, see_other};
 
 type Decider = Staff<DecideApprovals>;
 
@@ -72,24 +71,19 @@ struct ApprovalList {
 }
 
 /// Waiting requests, or requests that no longer wait, newest first.
-pub async fn list(
-    (State(shop), _): StaffCall<ViewConsole>,
-    Query(query): Query<ApprovalsQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<ApprovalsQuery>) -> Answer {
     let before = query.before.read::<RefundId>("before")?.map(|id| id.to_string());
     let page = shop.staff_refunds.approvals(query.decided, before.as_deref(), LARGE_PAGE_SIZE).await?;
     let approvals = page.items.into_iter().map(ApprovalJson::from).collect();
     Ok(private(ApprovalList { approvals, next: page.next }))
 }
 
-pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, RefundId>) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, RefundId>) -> Answer {
     approvals::answer(&shop, id).await
 }
 
 /// Approves a request, and begins its refund or gives its packet.
-pub async fn approve(
-    (State(shop), staff, PathIds(id)): StaffCallTo<DecideApprovals, RefundId>,
-) -> Result<Response, Problem> {
+pub async fn approve((State(shop), staff, PathIds(id)): StaffCallTo<DecideApprovals, RefundId>) -> Answer {
     let approval = approvals::existing(&shop, id).await?;
     let outcome = approve_as(&shop, &staff, &approval).await?;
     decided(&shop, id, outcome).await
@@ -108,14 +102,14 @@ pub struct DeclineRequest {
 pub async fn decline(
     (State(shop), staff, PathIds(id)): StaffCallTo<DecideApprovals, RefundId>,
     Json(request): Json<DeclineRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let approval = approvals::existing(&shop, id).await?;
     let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
     let outcome = decline_as(&shop, &staff, &approval, &reason).await?;
     decided(&shop, id, outcome).await
 }
 
-async fn decided(shop: &Shop, id: RefundId, outcome: DecisionAnswer) -> Result<Response, Problem> {
+async fn decided(shop: &Shop, id: RefundId, outcome: DecisionAnswer) -> Answer {
     match outcome {
         DecisionAnswer::Done => approvals::answer(shop, id).await,
         DecisionAnswer::Closed => {
@@ -148,7 +142,7 @@ pub struct ApprovalsPageQuery {
 pub async fn page(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<ApprovalsPageQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let t = &words::text(visitor.locale).approvals;
     let notice = match query.done.as_str() {
         "approve" => Some(t.done_approve),
@@ -173,7 +167,7 @@ struct PageState {
     warning: Option<&'static str>,
 }
 
-async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
+async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Answer {
     let found = shop.staff_refunds.approvals(state.decided, before, DEFAULT_PAGE_SIZE).await?;
     let decided = if state.decided { "&decided=true" } else { "" };
     let orders: Vec<OrderId> = found.items.iter().filter_map(|approval| approval.order).collect();
@@ -189,12 +183,7 @@ async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: Pag
 }
 
 /// The page again, after a form that could not be carried out.
-async fn refuse(
-    shop: &Shop,
-    visitor: &Visitor,
-    status: StatusCode,
-    warning: &'static str,
-) -> Result<Response, Problem> {
+async fn refuse(shop: &Shop, visitor: &Visitor, status: StatusCode, warning: &'static str) -> Answer {
     render(
         shop,
         visitor,
@@ -207,7 +196,7 @@ async fn refuse(
 pub async fn approve_by_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<DecideApprovals, RefundId>,
     Form(form): Form<ConfirmForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let approval = shop.store.payments().approval(id).await?.ok_or(Code::NotFound)?;
     if !form.is_confirmed() {
         let unsure = words::problem("not_confirmed").text(visitor.locale);
@@ -220,7 +209,7 @@ pub async fn approve_by_form(
 pub async fn decline_by_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<DecideApprovals, RefundId>,
     Form(form): Form<ReasonForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let approval = shop.store.payments().approval(id).await?.ok_or(Code::NotFound)?;
     let reason = match StaffActionReason::check(&form.reason, "") {
         Ok(reason) if form.confirm == "yes" => reason,
@@ -233,7 +222,7 @@ pub async fn decline_by_form(
     answer(&shop, &visitor, outcome, "decline").await
 }
 
-async fn answer(shop: &Shop, visitor: &Visitor, outcome: DecisionAnswer, action: &str) -> Result<Response, Problem> {
+async fn answer(shop: &Shop, visitor: &Visitor, outcome: DecisionAnswer, action: &str) -> Answer {
     let t = &words::text(visitor.locale).approvals;
     match outcome {
         DecisionAnswer::Done => Ok(see_other(&format!("{PATH}&lang={}&done={action}", visitor.locale))),

@@ -18,7 +18,8 @@ use web::extract::{
 };
 use web::shared::validation::check_category_name;
 use web::{
-    Code, FieldError, FieldProblem, Problem, Repeatable, Shop, created, error_text, no_content, personal, see_other,
+    Answer, Code, FieldError, FieldProblem, Problem, Repeatable, Shop, created, error_text, no_content, personal,
+    see_other,
 };
 use words::fill;
 
@@ -61,12 +62,12 @@ struct AllCategories {
 }
 
 /// All categories in their order.
-pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Answer {
     let categories = shop.store.categories().list().await?;
     answer_all(&shop, categories).await
 }
 
-pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, CategoryId>) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, CategoryId>) -> Answer {
     let category = shop.store.categories().list().await?.into_iter().find(|category| category.id == id);
     answer(&shop, category.ok_or(Code::NotFound)?).await
 }
@@ -76,7 +77,7 @@ pub async fn create(
     (State(shop), admin): StaffCall<ManageSales>,
     Repeatable(request): Repeatable,
     Json(new): Json<CategoryName>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let category = shop.sales_admin.put_category(None, draft(new.name, request, None)?, admin.actor()).await?;
     let (version, location) = (entity_tag(category.version()), format!("/api/admin/categories/{}", category.id));
     let category = CategoryJson { category, goods: 0 };
@@ -88,17 +89,14 @@ pub async fn edit(
     (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, CategoryId>,
     headers: HeaderMap,
     Json(edit): Json<CategoryName>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let draft = draft(edit.name, None, expected_versions(&headers))?;
     let category = shop.sales_admin.put_category(Some(id), draft, admin.actor()).await?;
     answer(&shop, category).await
 }
 
 /// Puts the categories in order. The body names each once.
-pub async fn order(
-    (State(shop), admin): StaffCall<ManageSales>,
-    Json(order): Json<CategoryOrder>,
-) -> Result<Response, Problem> {
+pub async fn order((State(shop), admin): StaffCall<ManageSales>, Json(order): Json<CategoryOrder>) -> Answer {
     let categories = shop.sales_admin.order_categories(&order.categories, admin.actor()).await?;
     answer_all(&shop, categories).await
 }
@@ -107,7 +105,7 @@ pub async fn order(
 pub async fn delete(
     (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, CategoryId>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.sales_admin.delete_category(id, expected_versions(&headers).as_deref(), false, admin.actor()).await?;
     Ok(no_content())
 }
@@ -124,13 +122,13 @@ fn draft(name: Bilingual, request: Option<RequestId>, versions: Option<Vec<i64>>
     }
 }
 
-async fn answer(shop: &Shop, category: Category) -> Result<Response, Problem> {
+async fn answer(shop: &Shop, category: Category) -> Answer {
     let version = [(ETAG, entity_tag(category.version()))];
     let category = CategoryJson::new(category, &shop.store.categories().goods_per_category().await?);
     Ok((version, Json(OneCategory { category })).into_response())
 }
 
-async fn answer_all(shop: &Shop, categories: Vec<Category>) -> Result<Response, Problem> {
+async fn answer_all(shop: &Shop, categories: Vec<Category>) -> Answer {
     let goods = shop.store.categories().goods_per_category().await?;
     let categories = categories.into_iter().map(|category| CategoryJson::new(category, &goods)).collect();
     Ok(Json(AllCategories { categories }).into_response())
@@ -165,10 +163,7 @@ pub struct MoveForm {
     to: Direction,
 }
 
-pub async fn page(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<CategoriesQuery>,
-) -> Result<Response, Problem> {
+pub async fn page((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<CategoriesQuery>) -> Answer {
     let mut page = render(&shop, &visitor).await?;
     let name = |id| page.rows.iter().find(|row| Some(row.category.id) == id).map(|row| row.category.name.clone());
     page.done = match (name(query.category), query.done.as_str()) {
@@ -204,14 +199,14 @@ pub async fn create_by_form(
     visit: StaffVisit<ManageSales>,
     Repeatable(request): Repeatable,
     Form(form): Form<NameForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     save(visit, None, request, form).await
 }
 
 pub async fn rename(
     (shop, staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, CategoryId>,
     Form(form): Form<NameForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     save((shop, staff, visitor), Some(id), None, form).await
 }
 
@@ -220,7 +215,7 @@ async fn save(
     id: Option<CategoryId>,
     request: Option<RequestId>,
     form: NameForm,
-) -> Result<Response, Problem> {
+) -> Answer {
     let name = Bilingual::new(form.name_zh.trim(), form.name_en.trim());
     let errors = check_category_name(&name);
     let versions = form.version.parse().ok().map(|version| vec![version]);
@@ -255,7 +250,7 @@ async fn show_again(
     id: Option<CategoryId>,
     form: CategoryForm,
     status: StatusCode,
-) -> Result<Response, Problem> {
+) -> Answer {
     let mut page = render(shop, visitor).await?;
     let is_changed = status == StatusCode::CONFLICT;
     match id {
@@ -280,7 +275,7 @@ async fn show_again(
 pub async fn move_by_one(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, CategoryId>,
     Form(form): Form<MoveForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let mut ids: Vec<CategoryId> = shop.store.categories().list().await?.iter().map(|category| category.id).collect();
     let at = ids.iter().position(|other| *other == id).ok_or(Code::NotFound)?;
     let to = match form.to {
@@ -298,7 +293,7 @@ pub async fn move_by_one(
 pub async fn delete_by_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, CategoryId>,
     Form(form): Form<ConfirmForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.sales_admin.delete_category(id, None, !form.is_confirmed(), staff.actor()).await {
         Ok(()) => Ok(see_other(&format!("{}&done=deleted", path(visitor.locale)))),
         Err(CategoryRefusal::InUse(_)) => {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use domain::{OrderId, OrderNumber};
 use engine::pipeline::dead_letters::{DeadLetter, DeadLetterList, DeadLetterSource, Settlement};
 use pages::{Chrome, filters};
 use web::extract::{Form, Json, ManageSales, Query, State, ViewConsole, Visitor};
-use web::{Code, Problem, Shop, personal, private, see_other};
+use web::{Answer, Code, Problem, Shop, personal, private, see_other};
 use words::fill;
 
 #[derive(Serialize, JsonSchema)]
@@ -33,7 +33,7 @@ enum SourceStatus {
 }
 
 /// The first hundred letters of each source.
-pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Answer {
     let found = shop.dead_letters.list().await?;
     let mut letters = Vec::new();
     let [queue, outboxes] = [found.queue, found.outboxes].map(|source| match source {
@@ -68,25 +68,18 @@ struct SettledCount {
     settled: usize,
 }
 
-pub async fn replay(call: StaffCall<ManageSales>, Json(request): Json<ReplayRequest>) -> Result<Response, Problem> {
+pub async fn replay(call: StaffCall<ManageSales>, Json(request): Json<ReplayRequest>) -> Answer {
     if request.id.is_some() == request.all {
         return Err(Problem::invalid_field("id", "required"));
     }
     settle(call, request.id.as_deref(), Settlement::Replay).await
 }
 
-pub async fn discard(
-    call: StaffCall<ManageSales>,
-    Json(DiscardRequest { id }): Json<DiscardRequest>,
-) -> Result<Response, Problem> {
+pub async fn discard(call: StaffCall<ManageSales>, Json(DiscardRequest { id }): Json<DiscardRequest>) -> Answer {
     settle(call, Some(&id), Settlement::Discard).await
 }
 
-async fn settle(
-    (State(shop), staff): StaffCall<ManageSales>,
-    id: Option<&str>,
-    settlement: Settlement,
-) -> Result<Response, Problem> {
+async fn settle((State(shop), staff): StaffCall<ManageSales>, id: Option<&str>, settlement: Settlement) -> Answer {
     let settled = shop.dead_letters.settle(id, settlement, staff.actor()).await?;
     if settled == 0 && id.is_some() {
         return Err(Code::NotFound.into());
@@ -106,7 +99,7 @@ pub struct DeadLettersQuery {
 pub async fn page(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<DeadLettersQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let t = &words::text(visitor.locale).cockpit;
     let count = query.count.unwrap_or_default();
     let notice = match query.done.as_deref() {
@@ -124,7 +117,7 @@ async fn render(
     status: StatusCode,
     notice: Option<String>,
     warning: Option<&'static str>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let found = shop.dead_letters.list().await?;
     let chrome = visitor.chrome_at(format!("{PATH}?lang={}", visitor.locale));
     let mut page = DeadLettersPage::new(chrome, found, may_act, notice, warning);
@@ -149,18 +142,12 @@ pub struct DeadLetterForm {
     typed: String,
 }
 
-pub async fn replay_by_form(
-    visit: StaffVisit<ManageSales>,
-    Form(form): Form<DeadLetterForm>,
-) -> Result<Response, Problem> {
+pub async fn replay_by_form(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Answer {
     let confirmed = (form.confirm == "yes").then_some(Settlement::Replay);
     settle_by_form(visit, form.id.as_deref(), confirmed).await
 }
 
-pub async fn discard_by_form(
-    visit: StaffVisit<ManageSales>,
-    Form(form): Form<DeadLetterForm>,
-) -> Result<Response, Problem> {
+pub async fn discard_by_form(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Answer {
     let is_confirmed = form.id.as_deref().is_some_and(|id| id == form.typed.trim()) && form.confirm == "yes";
     settle_by_form(visit, form.id.as_deref(), is_confirmed.then_some(Settlement::Discard)).await
 }
@@ -169,7 +156,7 @@ async fn settle_by_form(
     (State(shop), staff, visitor): StaffVisit<ManageSales>,
     id: Option<&str>,
     confirmed: Option<Settlement>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let Some(settlement) = confirmed else {
         let warning = words::problem("not_confirmed").text(visitor.locale);
         return render(&shop, &visitor, true, StatusCode::UNPROCESSABLE_ENTITY, None, Some(warning)).await;

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +14,9 @@ use domain::{DrawStage, DrawState, EntryState, Locale, OrderStatus, Sale, SaleId
 use pages::{Chrome, filters};
 use store::{Draw, ExcludeOutcome, MAX_COUNTED_ENTRIES, OrderTotals, StaffEntry};
 use web::extract::{Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
-use web::{Code, FieldError, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, no_content, personal, see_other};
+use web::{
+    Answer, Code, FieldError, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, no_content, personal, see_other,
+};
 use words::fill;
 
 #[derive(Deserialize, JsonSchema)]
@@ -43,7 +44,7 @@ pub struct MissingRoundRequest {
 pub async fn give_round(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     Json(RoundRequest { round }): Json<RoundRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     match paste_round(&shop.store, &draw, &round, staff.actor()).await {
         Ok(_) => Ok(no_content()),
@@ -59,7 +60,7 @@ pub async fn give_round(
 pub async fn call_off(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     Json(MissingRoundRequest { reason }): Json<MissingRoundRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
@@ -72,7 +73,7 @@ pub async fn call_off(
 pub async fn await_later_round(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     Json(MissingRoundRequest { reason }): Json<MissingRoundRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     match shop.store.draws().await_later_round(sale, &reason, staff.actor()).await? {
@@ -85,7 +86,7 @@ pub async fn await_later_round(
 pub async fn exclude(
     (State(shop), staff, PathIds((sale, entry))): StaffCallTo<ManageSales, (SaleId, EntryId)>,
     Json(ExclusionRequest { reason }): Json<ExclusionRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.store.draws().exclude(sale, entry, reason, staff.actor()).await? {
         ExcludeOutcome::Done => Ok(no_content()),
         ExcludeOutcome::Locked => Err(Code::EntriesLocked.into()),
@@ -127,7 +128,7 @@ impl Shown {
 pub async fn page(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ViewConsole, SaleId>,
     Query(AdminDrawQuery { from, done }): Query<AdminDrawQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let t = &words::text(visitor.locale).draw_console;
     let notice = match done.as_str() {
         "exclude" => Some(t.excluded_done),
@@ -139,13 +140,7 @@ pub async fn page(
     render(&shop, &visitor, sale, staff.may::<ManageSales>(), Shown { from, notice, ..Shown::default() }).await
 }
 
-async fn render(
-    shop: &Shop,
-    visitor: &Visitor,
-    sale: SaleId,
-    may_act: bool,
-    shown: Shown,
-) -> Result<Response, Problem> {
+async fn render(shop: &Shop, visitor: &Visitor, sale: SaleId, may_act: bool, shown: Shown) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let now = shop.clock.now();
@@ -213,7 +208,7 @@ pub struct RoundForm {
 pub async fn give_round_by_form(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     Form(RoundForm { round }): Form<RoundForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let shown = match paste_round(&shop.store, &draw, &round, staff.actor()).await {
         Ok(_) => return Ok(see_other(&done_path(visitor.locale, sale, "round", ""))),
@@ -249,7 +244,7 @@ impl MissingRoundForm {
 pub async fn call_off_by_form(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     Form(form): Form<MissingRoundForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let shown = match form.reason(visitor.locale) {
         Err(warning) => Shown::invalid(warning),
         Ok(reason) => match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
@@ -264,7 +259,7 @@ pub async fn call_off_by_form(
 pub async fn await_later_round_by_form(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     Form(form): Form<MissingRoundForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let shown = match form.reason(visitor.locale) {
         Err(warning) => Shown::invalid(warning),
         Ok(reason) => match shop.store.draws().await_later_round(sale, &reason, staff.actor()).await? {
@@ -289,7 +284,7 @@ pub struct ExclusionForm {
 pub async fn exclude_by_form(
     (State(shop), staff, visitor, PathIds((sale, entry))): StaffVisitTo<ManageSales, (SaleId, String)>,
     Form(ExclusionForm { reason, confirm, from }): Form<ExclusionForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let entry = entry.parse().map_err(|_| Code::NotFound)?;
     if confirm != "yes" {
         let warning = Some(words::problem("not_confirmed").text(visitor.locale));
@@ -307,9 +302,7 @@ pub async fn exclude_by_form(
 }
 
 /// Ranks the present entries with a throwaway secret.
-pub async fn try_out(
-    (State(shop), _, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
-) -> Result<Response, Problem> {
+pub async fn try_out((State(shop), _, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let dry_run = dry_run(&shop.store, &draw).await.map_err(|error| Problem::internal(error.into_boxed_dyn_error()))?;
     render(&shop, &visitor, sale, true, Shown { dry_run: Some(dry_run), ..Shown::default() }).await

@@ -14,7 +14,7 @@ use domain::{Locale, Sale, SaleFront, SaleId, SaleMode};
 use pages::{Chrome, filters};
 use store::SavedFront;
 use web::extract::{Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, expected_versions};
-use web::{Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other, versioned};
+use web::{Answer, Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other, versioned};
 
 /// `null` for a sale that sells in this shop.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -23,7 +23,7 @@ pub struct FrontBody {
     front: Option<SaleFront>,
 }
 
-pub async fn read((State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
+pub async fn read((State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>) -> Answer {
     known(&shop, sale).await?;
     Ok(answer(shop.store.fronts().get(sale).await?))
 }
@@ -33,7 +33,7 @@ pub async fn replace(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     headers: HeaderMap,
     Json(FrontBody { front }): Json<FrontBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     known(&shop, sale).await?;
     let mistakes = front.as_ref().map(SaleFront::mistakes).unwrap_or_default();
     if !mistakes.is_empty() {
@@ -102,7 +102,7 @@ impl FrontForm {
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
     Query(query): Query<SavedQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let sale = known(&shop, id).await?;
     let form = FrontForm::of(shop.store.fronts().get(id).await?);
     let notice = (!query.saved.is_empty()).then_some(SaveNotice::Saved);
@@ -112,7 +112,7 @@ pub async fn show(
 pub async fn save_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, SaleId>,
     Form(form): Form<FrontForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let sale = known(&shop, id).await?;
     let front = form.read();
     if front.as_ref().is_some_and(|front| !front.mistakes().is_empty()) {
@@ -143,13 +143,7 @@ struct FrontPage {
     line: String,
 }
 
-fn page(
-    shop: &Shop,
-    visitor: &Visitor,
-    sale: Sale,
-    form: FrontForm,
-    notice: Option<SaveNotice>,
-) -> Result<Response, Problem> {
+fn page(shop: &Shop, visitor: &Visitor, sale: Sale, form: FrontForm, notice: Option<SaveNotice>) -> Answer {
     let chrome = visitor.chrome_at(front_path(sale.id, visitor.locale));
     let tabs = sale_tabs(&chrome, &sale, "/front");
     let line = format!("{}/line/{}", shop.config.public_url.trim_end_matches('/'), sale.id);
@@ -195,9 +189,7 @@ struct DecisionsPage {
     has_more: bool,
 }
 
-pub async fn decisions(
-    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
-) -> Result<Response, Problem> {
+pub async fn decisions((State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>) -> Answer {
     let sale = shop.store.sales().get(id).await?.ok_or(Code::NotFound)?;
     if sale.mode != SaleMode::Rush {
         return Err(Code::NotARush.into());

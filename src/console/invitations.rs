@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use askama::Template;
 use axum::Extension;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use futures::stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,8 @@ use pages::{Chrome, filters};
 use store::{InvitationBatch, Revocable};
 use web::extract::{Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::{
-    Code, NotKept, NoticeQuery, Problem, Repeatable, Shop, created, goods_name_and_cover, personal, private, see_other,
+    Answer, Code, NotKept, NoticeQuery, Problem, Repeatable, Shop, created, goods_name_and_cover, personal, private,
+    see_other,
 };
 use words::field_error;
 
@@ -27,7 +28,7 @@ struct BatchesResponse {
     batches: Vec<InvitationBatch>,
 }
 
-pub async fn list((State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
+pub async fn list((State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>) -> Answer {
     shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?;
     let batches = shop.store.eligibility().invitation_batches(sale).await?;
     Ok(private(BatchesResponse { batches }))
@@ -50,7 +51,7 @@ pub async fn make(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     repeatable: Repeatable,
     Json(NewInvitations { count }): Json<NewInvitations>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let codes = make_invitations(&shop, sale, count, (repeatable, staff.actor())).await?;
     let codes = codes.iter().map(ToString::to_string).collect();
     let made = created(format!("/api/admin/sales/{sale}/codes"), MadeInvitations { codes });
@@ -74,7 +75,7 @@ struct RevokedResponse {
 pub async fn revoke(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     Json(body): Json<RevokedInvitations>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let which = match (body.code.as_deref(), body.unused_of_batch) {
         (Some(typed), None) => {
             let code = InvitationCode::parse(typed).ok_or(Problem::invalid_field("code", "bad_invitation"))?;
@@ -125,7 +126,7 @@ fn path(locale: Locale, sale: SaleId, done: &str) -> String {
 pub async fn page(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ViewConsole, SaleId>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let form = InvitationsFormState { is_done: done == "revoked", ..InvitationsFormState::default() };
     render(&shop, &visitor, sale, staff.may::<ManageSales>(), StatusCode::OK, form).await
 }
@@ -137,7 +138,7 @@ async fn render(
     may_act: bool,
     status: StatusCode,
     form: InvitationsFormState,
-) -> Result<Response, Problem> {
+) -> Answer {
     let known = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchSale)?;
     let page = AdminInvitationsPage {
         chrome: visitor.chrome_at(path(visitor.locale, id, "")),
@@ -161,7 +162,7 @@ pub async fn make_by_form(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     repeatable: Repeatable,
     Form(MakeForm { count: typed }): Form<MakeForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let count = typed.trim().parse().unwrap_or(0);
     match make_invitations(&shop, sale, count, (repeatable, staff.actor())).await {
         Ok(codes) => {
@@ -195,7 +196,7 @@ pub struct RevokeForm {
 pub async fn revoke_by_form(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     Form(RevokeForm { batch, code: typed }): Form<RevokeForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let which = match batch.parse() {
         Ok(batch) => Some(Revocable::UnusedOf(batch)),
         Err(_) => InvitationCode::parse(&typed).map(Revocable::One),

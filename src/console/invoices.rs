@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use futures::stream;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ use web::extract::{
     ClientAddress, Json, LongForm, PathIds, Query, ReadAddresses, State, SupportShoppers, ViewConsole, Visitor,
 };
 use web::shared::orders::InvoiceJson;
-use web::{Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, personal, private, receipts, see_other};
+use web::{Answer, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, personal, private, receipts, see_other};
 use words::fill;
 
 const PATH: &str = "/admin/orders/invoices";
@@ -115,10 +115,7 @@ struct ListedInvoice {
     invoice: InvoiceJson,
 }
 
-pub async fn list(
-    (State(shop), _): StaffCall<ViewConsole>,
-    Query(query): Query<InvoicesQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<InvoicesQuery>) -> Answer {
     let Page { items, next } = page_of(&shop, &query).await?;
     let listed = |InvoiceRow { found: FoundInvoice { order, invoice, .. }, refunded }: InvoiceRow| ListedInvoice {
         order_id: order.id,
@@ -139,9 +136,7 @@ struct IssuedInvoice {
     invoice: InvoiceJson,
 }
 
-pub async fn issue(
-    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
-) -> Result<Response, Problem> {
+pub async fn issue((State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>) -> Answer {
     shop.store.orders().issue_invoices(&[id], staff.actor()).await?;
     let invoice = shop.store.orders().invoice_of(id).await?.ok_or(Code::NotFound)?.masked().into();
     Ok(Json(IssuedInvoice { invoice }).into_response())
@@ -152,7 +147,7 @@ pub async fn export(
     ClientAddress(client): ClientAddress,
     visitor: Visitor,
     Query(query): Query<InvoicesQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let now = shop.clock.now();
     let is_masked = !staff.may::<ReadAddresses>();
     let details = json!({"issued": query.issued, "masked": is_masked});
@@ -233,7 +228,7 @@ impl InvoicesPage {
 pub async fn show(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<InvoicesQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let Page { items, next } = page_of(&shop, &query).await?;
     let page = InvoicesPage {
         chrome: visitor.chrome_at(format!("{PATH}?lang={}", visitor.locale)),
@@ -250,16 +245,14 @@ pub async fn show(
 pub async fn issue_ticked(
     (State(shop), staff, visitor): StaffVisit<SupportShoppers>,
     LongForm(fields): LongForm<Vec<(String, String)>>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let ids = fields.iter().filter(|(name, _)| name == "id").map(|(_, id)| id.parse());
     let ids: Vec<OrderId> = ids.collect::<Result<_, _>>().map_err(|_| Problem::invalid_field("id", "bad_id"))?;
     let done = shop.store.orders().issue_invoices(&ids, staff.actor()).await?;
     Ok(see_other(&format!("{PATH}?lang={}&done={done}", visitor.locale)))
 }
 
-pub async fn receipt(
-    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, OrderId>,
-) -> Result<Response, Problem> {
+pub async fn receipt((State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, OrderId>) -> Answer {
     let order = existing_order(&shop, id).await?;
     let lang = visitor.locale;
     let (path, back) = (format!("/admin/orders/{id}/receipt?lang={lang}"), format!("/admin/orders/{id}?lang={lang}"));

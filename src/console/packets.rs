@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::RawQuery;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,12 +17,16 @@ use engine::packets::PacketView;
 use pages::{Chrome, filters};
 use store::StopOutcome;
 use web::extract::{Form, Json, ManageSales, PathIds, Query, Staff, State, ViewConsole, Visitor};
-use web::packets::{GivenPacketResponse, NewPacket, PacketJson, PacketList, PacketSource, give_packet};
-use web::packets::{PacketFields, PacketForm, PacketFormOutcome, qr_code};
+use web::packets::{
+    GivenPacketResponse, NewPacket, PacketFields, PacketForm, PacketFormOutcome, PacketJson, PacketList, PacketSource,
+    give_packet, qr_code,
+};
 use web::shared::approvals::OneApproval;
 use web::shared::pagination::BeforeQuery;
 use web::shared::paths::packet_share_url;
-use web::{Code, FieldError, LARGE_PAGE_SIZE, NoticeQuery, Problem, Repeatable, Shop, personal, private, see_other};
+use web::{
+    Answer, Code, FieldError, LARGE_PAGE_SIZE, NoticeQuery, Problem, Repeatable, Shop, personal, private, see_other,
+};
 use words::{field_error, problem};
 
 #[derive(Serialize, JsonSchema)]
@@ -31,10 +35,7 @@ struct OnePacket {
 }
 
 /// All packets, newest first.
-pub async fn list(
-    (State(shop), _): StaffCall<ViewConsole>,
-    Query(query): Query<BeforeQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<BeforeQuery>) -> Answer {
     let page = shop.packets.all(query.before.read("before")?, LARGE_PAGE_SIZE).await?;
     let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
     Ok(private(PacketList { packets, next: page.next }))
@@ -45,7 +46,7 @@ pub async fn fund(
     (State(shop), staff): StaffCall<ManageSales>,
     Repeatable(request): Repeatable,
     Json(new): Json<NewPacket>,
-) -> Result<Response, Problem> {
+) -> Answer {
     if new.from == Some(PacketSource::Wallet) {
         return Err(Problem::invalid_field("from", "bad_text"));
     }
@@ -53,7 +54,7 @@ pub async fn fund(
 }
 
 /// Ends a packet. The unclaimed amount returns to its giver.
-pub async fn stop((State(shop), staff, PathIds(id)): StaffCallTo<ManageSales, PacketId>) -> Result<Response, Problem> {
+pub async fn stop((State(shop), staff, PathIds(id)): StaffCallTo<ManageSales, PacketId>) -> Answer {
     match shop.packets.stop(id, staff.actor()).await? {
         StopOutcome::Done(_) => {}
         StopOutcome::Over(_) => return Err(Code::PacketExpired.into()),
@@ -71,7 +72,7 @@ pub async fn page(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     RawQuery(raw): RawQuery,
     Query(query): Query<BeforeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let page = shop.packets.all(query.before.read("before")?, LARGE_PAGE_SIZE).await?;
     let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Packets, raw.as_deref()).await?;
     let page = AdminPacketsPage {
@@ -86,14 +87,14 @@ pub async fn page(
 }
 
 /// The form of a packet from the shop.
-pub async fn blank(_: Staff<ManageSales>, visitor: Visitor) -> Result<Response, Problem> {
+pub async fn blank(_: Staff<ManageSales>, visitor: Visitor) -> Answer {
     personal(StatusCode::OK, &AdminPacketForm { chrome: visitor.chrome(), form: PacketForm::blank() })
 }
 
 pub async fn fund_by_form(
     (State(shop), staff, visitor): StaffVisit<ManageSales>,
     Form(form): Form<PacketForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match form.submit(&shop, staff.shop_purse()).await? {
         PacketFormOutcome::Given(id) => Ok(see_other(&format!("{}&done=fund", packet_path(visitor.locale, id)))),
         PacketFormOutcome::Waits => {
@@ -109,7 +110,7 @@ pub async fn fund_by_form(
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, PacketId>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     render(&shop, &visitor, StatusCode::OK, id, done, None).await
 }
 
@@ -120,7 +121,7 @@ async fn render(
     id: PacketId,
     done: String,
     problem: Option<&'static str>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let view = shop.packets.view(id).await?.ok_or(Code::NoSuchPacket)?;
     let chrome = visitor.chrome_at(packet_path(visitor.locale, id));
     let phase = view.packet.phase(shop.clock.now());
@@ -130,7 +131,7 @@ async fn render(
 pub async fn stop_by_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, PacketId>,
     Form(form): Form<ConfirmForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     if !form.is_confirmed() {
         let refused = StatusCode::UNPROCESSABLE_ENTITY;
         return render(&shop, &visitor, refused, id, String::new(), Some("not_confirmed")).await;

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +18,9 @@ use store::{CaseAction, Dispute, IfDisputed, Payment, PaymentCase, RefundRefusal
 use web::extract::{Form, Json, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
 use web::shared::approvals;
 use web::shared::paths::console_link;
-use web::{Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, Problem, Repeatable, Shop, personal, private, see_other};
+use web::{
+    Answer, Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, Problem, Repeatable, Shop, personal, private, see_other,
+};
 use words::CasesText;
 
 /// A case as the API shows it.
@@ -119,17 +120,14 @@ struct OneCase {
 }
 
 /// Open cases, or settled ones, newest first.
-pub async fn list(
-    (State(shop), _): StaffCall<ViewConsole>,
-    Query(query): Query<CasesQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<CasesQuery>) -> Answer {
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
     let page = shop.payments.cases(query.settled, before.as_deref(), LARGE_PAGE_SIZE).await?;
     let cases = page.items.into_iter().map(CaseJson::from).collect();
     Ok(private(CaseList { cases, next: page.next }))
 }
 
-pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, Uuid>) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, Uuid>) -> Answer {
     answer(existing_case(&shop, id).await?)
 }
 
@@ -137,7 +135,7 @@ async fn existing_case(shop: &Shop, id: Uuid) -> Result<PaymentCase, Problem> {
     shop.store.payments().payment_case(&id.to_string()).await?.ok_or(Code::NotFound.into())
 }
 
-fn answer(case: PaymentCase) -> Result<Response, Problem> {
+fn answer(case: PaymentCase) -> Answer {
     Ok(private(OneCase { case: case.into() }))
 }
 
@@ -159,7 +157,7 @@ pub async fn refund(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, Uuid>,
     repeatable: Repeatable,
     Json(request): Json<CaseRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let case = existing_case(&shop, id).await?;
     let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
     let (by, what) = (staff.session.user_id, StaffRefund::Case(&case));
@@ -178,7 +176,7 @@ pub async fn refund(
 pub async fn settle(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, Uuid>,
     Json(request): Json<CaseRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let case = existing_case(&shop, id).await?;
     let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
     match shop.payments.settle_case(&case, staff.session.user_id, reason.by(staff.actor())).await? {
@@ -206,7 +204,7 @@ pub struct CasesPageQuery {
 pub async fn page(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<CasesPageQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let t = &words::text(visitor.locale).cases;
     let notice = match query.done.as_str() {
         "refund" => Some(t.done_refund),
@@ -232,7 +230,7 @@ struct PageState {
     warning: Option<&'static str>,
 }
 
-async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
+async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Answer {
     let found = shop.payments.cases(state.settled, before, DEFAULT_PAGE_SIZE).await?;
     let settled = if state.settled { "&settled=true" } else { "" };
     let orders: Vec<OrderId> = found.items.iter().filter_map(PaymentCase::order).collect();
@@ -247,17 +245,11 @@ async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: Pag
     personal(page.state.status, &page)
 }
 
-pub async fn refund_by_form(
-    visit: StaffVisitTo<SupportShoppers, Uuid>,
-    Form(form): Form<ReasonForm>,
-) -> Result<Response, Problem> {
+pub async fn refund_by_form(visit: StaffVisitTo<SupportShoppers, Uuid>, Form(form): Form<ReasonForm>) -> Answer {
     act(visit, CaseAction::Refund, form).await
 }
 
-pub async fn settle_by_form(
-    visit: StaffVisitTo<SupportShoppers, Uuid>,
-    Form(form): Form<ReasonForm>,
-) -> Result<Response, Problem> {
+pub async fn settle_by_form(visit: StaffVisitTo<SupportShoppers, Uuid>, Form(form): Form<ReasonForm>) -> Answer {
     act(visit, CaseAction::Settle, form).await
 }
 
@@ -265,7 +257,7 @@ async fn act(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, Uuid>,
     action: CaseAction,
     form: ReasonForm,
-) -> Result<Response, Problem> {
+) -> Answer {
     let case = shop.store.payments().payment_case(&id.to_string()).await?.filter(PaymentCase::is_open);
     let case = case.ok_or(Code::NotFound)?;
     let t = &words::text(visitor.locale).cases;

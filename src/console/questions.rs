@@ -14,7 +14,7 @@ use store::{FoundQuestion, QuestionRefusal};
 use web::extract::{AnswerQuestions, Form, Json, PathIds, Query, State, ViewConsole, Visitor, expected_versions};
 use web::questions::QuestionJson;
 use web::{
-    Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, LARGE_PAGE_SIZE, Problem, Shop, error_text, personal, private,
+    Answer, Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, LARGE_PAGE_SIZE, Problem, Shop, error_text, personal, private,
     see_other, versioned,
 };
 
@@ -60,10 +60,7 @@ struct OneQuestion {
 }
 
 /// Questions with one status. Questions without an answer come oldest first, the others newest first.
-pub async fn list(
-    (State(shop), _): StaffCall<ViewConsole>,
-    Query(query): Query<QuestionsQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<QuestionsQuery>) -> Answer {
     let status = match query.status.as_str() {
         "" => QuestionStatus::Open,
         status => status.parse().map_err(|()| FieldError::new("status", "bad_status"))?,
@@ -75,7 +72,7 @@ pub async fn list(
     Ok(private(QuestionList { questions, next: page.next }))
 }
 
-pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, QuestionId>) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, QuestionId>) -> Answer {
     Ok(answer_with(shop.store.questions().get(id).await?.ok_or(Code::NotFound)?))
 }
 
@@ -94,25 +91,21 @@ pub struct AnswerBody {
 type Call = StaffCallTo<AnswerQuestions, QuestionId>;
 
 /// Answers a question, or replaces its answer.
-pub async fn answer(call: Call, headers: HeaderMap, Json(body): Json<AnswerBody>) -> Result<Response, Problem> {
+pub async fn answer(call: Call, headers: HeaderMap, Json(body): Json<AnswerBody>) -> Answer {
     let text = check_answer(&body.answer).map_err(|code| Problem::invalid_field("answer", code))?;
     change(call, &headers, QuestionChange::Answer(text)).await
 }
 
-pub async fn hide(call: Call, headers: HeaderMap) -> Result<Response, Problem> {
+pub async fn hide(call: Call, headers: HeaderMap) -> Answer {
     change(call, &headers, QuestionChange::Hide).await
 }
 
-pub async fn unhide(call: Call, headers: HeaderMap) -> Result<Response, Problem> {
+pub async fn unhide(call: Call, headers: HeaderMap) -> Answer {
     change(call, &headers, QuestionChange::Unhide).await
 }
 
 /// Changes a question. With `If-Match`, only if it has a version that it names.
-async fn change(
-    (State(shop), staff, PathIds(id)): Call,
-    headers: &HeaderMap,
-    change: QuestionChange,
-) -> Result<Response, Problem> {
+async fn change((State(shop), staff, PathIds(id)): Call, headers: &HeaderMap, change: QuestionChange) -> Answer {
     let versions = expected_versions(headers);
     let question = shop.questions.change(id, versions.as_deref(), change, staff.actor()).await?;
     let found = shop.store.questions().get(id).await?.ok_or(Code::NotFound)?;
@@ -137,7 +130,7 @@ pub struct QuestionsPageQuery {
 pub async fn page(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<QuestionsPageQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let status = query.status.parse().unwrap_or(QuestionStatus::Open);
     let cursor = query.before.read("before")?;
     let found = shop.store.questions().list(status, cursor, DEFAULT_PAGE_SIZE as i64 + 1).await?;
@@ -172,9 +165,7 @@ async fn notice(shop: &Shop, visitor: &Visitor, query: &QuestionsPageQuery) -> R
 }
 
 /// A single question, to which the audit log leads.
-pub async fn show_page(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, QuestionId>,
-) -> Result<Response, Problem> {
+pub async fn show_page((State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, QuestionId>) -> Answer {
     let may_act = staff.may::<AnswerQuestions>();
     single(&shop, &visitor, id, PageState { status: StatusCode::OK, may_act, warning: None, form: None }).await
 }
@@ -187,7 +178,7 @@ struct PageState {
     form: Option<AnswerFormState>,
 }
 
-async fn single(shop: &Shop, visitor: &Visitor, id: QuestionId, state: PageState) -> Result<Response, Problem> {
+async fn single(shop: &Shop, visitor: &Visitor, id: QuestionId, state: PageState) -> Answer {
     let found = shop.store.questions().get(id).await?.ok_or(Code::NotFound)?;
     let page = AdminQuestionsPage {
         chrome: visitor.chrome_at(format!("{PATH}/{id}?lang={}", visitor.locale)),
@@ -212,7 +203,7 @@ pub struct QuestionForm {
 
 type Visit = StaffVisitTo<AnswerQuestions, QuestionId>;
 
-pub async fn answer_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Result<Response, Problem> {
+pub async fn answer_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Answer {
     match check_answer(&form.answer) {
         Ok(text) => change_by_form(visit, "answer", QuestionChange::Answer(text), form).await,
         Err(code) => {
@@ -225,11 +216,11 @@ pub async fn answer_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Res
     }
 }
 
-pub async fn hide_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Result<Response, Problem> {
+pub async fn hide_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Answer {
     change_by_form(visit, "hide", QuestionChange::Hide, form).await
 }
 
-pub async fn unhide_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Result<Response, Problem> {
+pub async fn unhide_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Answer {
     change_by_form(visit, "unhide", QuestionChange::Unhide, form).await
 }
 
@@ -238,7 +229,7 @@ async fn change_by_form(
     name: &'static str,
     change: QuestionChange,
     form: QuestionForm,
-) -> Result<Response, Problem> {
+) -> Answer {
     let before = shop.store.questions().get(id).await?.ok_or(Code::NotFound)?.question;
     // A text that is not a version matches none.
     let versions: Vec<i64> = form.version.parse().into_iter().collect();

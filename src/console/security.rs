@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +18,7 @@ use store::{SecurityEventFilter, SecurityEventRow, SecurityTotal, Store, StoreEr
 use web::extract::{Query, State, ViewSecurity};
 use web::shared::paths::link_query;
 use web::shared::validation::{period, zone_of_days, zone_or_own};
-use web::{Cursor, FieldError, LARGE_PAGE_SIZE, Problem, error_text, personal, private};
+use web::{Answer, Cursor, FieldError, LARGE_PAGE_SIZE, Problem, error_text, personal, private};
 use words::{security_class, security_detail};
 
 #[derive(Serialize, JsonSchema)]
@@ -66,10 +65,7 @@ impl SecurityEventJson {
 }
 
 /// One page of events, newest first.
-pub async fn list(
-    (State(shop), _): StaffCall<ViewSecurity>,
-    Query(query): Query<SecurityQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewSecurity>, Query(query): Query<SecurityQuery>) -> Answer {
     let filter = query.filter(&shop.store).await?.map_err(Problem::invalid)?;
     let (page, names) = security_page(&shop.store, &filter, &query.before).await?;
     let events = page.items.into_iter().map(|row| SecurityEventJson::of(row, &names)).collect();
@@ -191,7 +187,7 @@ fn first_hour(now: Timestamp) -> Timestamp {
 pub async fn page(
     (State(shop), _, visitor): StaffVisit<ViewSecurity>,
     Query(mut query): Query<SecurityQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     query.zone = zone_or_own(&query.zone, &visitor.shop).1;
     let from = first_hour(shop.clock.now());
     let plots = SecurityPlot::of(&shop.store.security_events().totals(from).await?, from);

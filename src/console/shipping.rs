@@ -12,13 +12,13 @@ use pages::{Chrome, filters};
 use store::SavedShipping;
 use web::extract::{Json, LongForm, ManageSales, Query, State, ViewConsole, Visitor, expected_versions};
 use web::shared::validation::{optional, price};
-use web::{Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other, versioned};
+use web::{Answer, Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other, versioned};
 use words::country;
 
 /// Blank rows at the end of the form.
 const BLANK_ROWS: usize = 3;
 
-pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Answer {
     Ok(answer(shop.store.shipping().get().await?))
 }
 
@@ -27,7 +27,7 @@ pub async fn replace(
     (State(shop), staff): StaffCall<ManageSales>,
     headers: HeaderMap,
     Json(table): Json<ShippingTable>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let mistakes = table.mistakes();
     if !mistakes.is_empty() {
         let problem = |(index, field, code)| FieldProblem { field: format!("rates[{index}].{field}"), code };
@@ -133,10 +133,7 @@ fn table_of(rows: &mut [RateRow]) -> Option<ShippingTable> {
     rows.iter().all(|row| row.errors.is_empty()).then_some(table)
 }
 
-pub async fn show(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<SavedQuery>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<SavedQuery>) -> Answer {
     let saved = shop.store.shipping().get().await?;
     let rows = saved.table.rates.iter().map(RateRow::of).collect();
     let notice = (!query.saved.is_empty()).then_some(SaveNotice::Saved);
@@ -146,7 +143,7 @@ pub async fn show(
 pub async fn save(
     (State(shop), staff, visitor): StaffVisit<ManageSales>,
     LongForm(fields): LongForm<Vec<(String, String)>>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (version, mut rows) = rows_of(fields);
     let Some(table) = table_of(&mut rows) else { return page(&visitor, version, rows, Some(SaveNotice::Wrong)) };
     match save_table(&shop, table, Some(&[version]), staff.actor()).await? {
@@ -167,7 +164,7 @@ struct ShippingPage {
     notice: Option<SaveNotice>,
 }
 
-fn page(visitor: &Visitor, version: i64, rows: Vec<RateRow>, notice: Option<SaveNotice>) -> Result<Response, Problem> {
+fn page(visitor: &Visitor, version: i64, rows: Vec<RateRow>, notice: Option<SaveNotice>) -> Answer {
     let chrome = visitor.chrome_at(format!("/admin/orders/shipping?lang={}", visitor.locale));
     let blank = if chrome.runs_sales() { BLANK_ROWS } else { 0 };
     let rows = rows.into_iter().chain(std::iter::repeat_n(RateRow::blank(), blank)).collect();

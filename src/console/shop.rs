@@ -10,7 +10,7 @@ use domain::{Bilingual, Colour, Currency, Languages, ShopSettings};
 use pages::{Chrome, filters};
 use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::validation::time_zone;
-use web::{Code, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
+use web::{Answer, Code, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
 use words::fill;
 
 /// Zones that the field proposes. It takes every zone of the tz database.
@@ -113,16 +113,13 @@ impl ShopForm {
 pub async fn show(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let settings = shop.store.shop_settings().get().await?;
     let notice = (!done.is_empty()).then_some(SaveNotice::Saved);
     page(&visitor, settings.clone(), ShopForm::of(&settings), notice, Vec::new())
 }
 
-pub async fn save(
-    (State(shop), staff, visitor): StaffVisit<ManageSales>,
-    Form(form): Form<ShopForm>,
-) -> Result<Response, Problem> {
+pub async fn save((State(shop), staff, visitor): StaffVisit<ManageSales>, Form(form): Form<ShopForm>) -> Answer {
     let before = shop.store.shop_settings().get().await?;
     let (settings, errors) = form.read(&before);
     if !errors.is_empty() {
@@ -141,7 +138,7 @@ pub async fn save(
 pub async fn change_logo(
     (State(shop), staff, visitor, PathIds(verb)): StaffVisitTo<ManageSales, String>,
     form: GoodsForm,
-) -> Result<Response, Problem> {
+) -> Answer {
     let before = shop.store.shop_settings().get().await?;
     let refused = |code| {
         let errors = vec![FieldError::new("logo", code)];
@@ -190,7 +187,7 @@ fn page(
     form: ShopForm,
     notice: Option<SaveNotice>,
     errors: Vec<FieldError>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let chrome = visitor.chrome_at(format!("/admin/shop?lang={}", visitor.locale));
     personal(SaveNotice::status(notice), &ShopSettingsPage { chrome, settings, form, notice, errors })
 }

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 
 use crate::{SavedQuery, StaffVisit, StaffVisitTo};
@@ -11,7 +10,7 @@ use domain::staff::{ShopPage, ShopPageName};
 use pages::{Chrome, filters};
 use web::extract::{LongForm, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::validation::check_description;
-use web::{Problem, Shop, personal, see_other};
+use web::{Answer, Problem, Shop, personal, see_other};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -21,10 +20,7 @@ pub struct ShopPageForm {
     text_en: String,
 }
 
-pub async fn show(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<SavedQuery>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<SavedQuery>) -> Answer {
     let notice = query.saved.parse().ok().map(|name| (name, ShopPageNotice::Saved));
     let pages = all_pages(&shop).await?;
     personal(StatusCode::OK, &ShopPagesPage { chrome: chrome(&visitor), pages, notice })
@@ -33,7 +29,7 @@ pub async fn show(
 pub async fn save(
     (State(shop), staff, visitor, PathIds(name)): StaffVisitTo<ManageSales, ShopPageName>,
     LongForm(form): LongForm<ShopPageForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let text = Bilingual::new(form.text_zh.trim(), form.text_en.trim());
     if !check_description(&text).is_empty() {
         return refused(&shop, &visitor, (name, ShopPageNotice::TooLong), text).await;
@@ -47,12 +43,7 @@ pub async fn save(
 }
 
 /// The forms again, with what was entered. The form has the current version, so sending it again replaces that.
-async fn refused(
-    shop: &Shop,
-    visitor: &Visitor,
-    notice: (ShopPageName, ShopPageNotice),
-    text: Bilingual,
-) -> Result<Response, Problem> {
+async fn refused(shop: &Shop, visitor: &Visitor, notice: (ShopPageName, ShopPageNotice), text: Bilingual) -> Answer {
     let mut pages = all_pages(shop).await?;
     if let Some(page) = pages.iter_mut().find(|page| page.name == notice.0) {
         page.text = text;

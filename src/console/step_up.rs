@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::StaffVisit;
 use web::extract::{Form, Query, ViewConsole, own_path};
 use web::views::SteppedUpPage;
-use web::{Problem, personal, see_other};
+use web::{Answer, personal, see_other};
 
 #[derive(Deserialize)]
 pub struct StepUpTarget {
@@ -29,10 +29,7 @@ pub async fn show(_: StaffVisit<ViewConsole>, Query(target): Query<StepUpTarget>
 }
 
 /// Shown once the password was right. A redirect to a file would leave the browser at the form, so a page links to it.
-pub async fn done(
-    (_, _, visitor): StaffVisit<ViewConsole>,
-    Form(target): Form<StepUpTarget>,
-) -> Result<Response, Problem> {
+pub async fn done((_, _, visitor): StaffVisit<ViewConsole>, Form(target): Form<StepUpTarget>) -> Answer {
     let chrome = visitor.chrome_at(format!("/admin/orders?lang={}", visitor.locale));
     personal(StatusCode::OK, &SteppedUpPage { chrome, next: target.path().to_owned() })
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use askama::Template;
 use axum::Extension;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,9 @@ use domain::{ApiToken, Scope};
 use pages::{Chrome, filters};
 use store::NewTokenOutcome;
 use web::extract::{Form, Json, ManageStaff, PathIds, Query, State, Visitor};
-use web::{Cache, Code, FieldError, NotKept, NoticeQuery, Problem, Repeatable, Shop, personal, private, see_other};
+use web::{
+    Answer, Cache, Code, FieldError, NotKept, NoticeQuery, Problem, Repeatable, Shop, personal, private, see_other,
+};
 
 #[derive(Serialize, JsonSchema)]
 struct TokenList {
@@ -36,7 +38,7 @@ struct TokenWithSecret {
     secret: String,
 }
 
-pub async fn list((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ManageStaff>) -> Answer {
     let tokens = shop.store.api_tokens().list().await?;
     Ok(private(TokenList { tokens }))
 }
@@ -63,7 +65,7 @@ pub async fn create(
     (State(shop), staff): StaffCall<ManageStaff>,
     Repeatable(request): Repeatable,
     Json(body): Json<NewToken>,
-) -> Result<Response, Problem> {
+) -> Answer {
     staff.in_person()?;
     let NewToken { name, scopes, networks, rate, expires_at } = body;
     let draft = TokenDraft { name, scopes, networks, rate, expires_at };
@@ -85,7 +87,7 @@ pub(super) fn refused(outcome: NewTokenOutcome) -> Code {
     }
 }
 
-pub async fn revoke((State(shop), staff, PathIds(id)): StaffCallTo<ManageStaff, Uuid>) -> Result<Response, Problem> {
+pub async fn revoke((State(shop), staff, PathIds(id)): StaffCallTo<ManageStaff, Uuid>) -> Answer {
     staff.in_person()?;
     let token = shop.accounts.revoke_token(staff.actor(), id).await?.ok_or(Code::NotFound)?;
     Ok(private(OneToken { token }))
@@ -97,7 +99,7 @@ const MAX_DAYS: i64 = 3650;
 pub async fn page(
     (State(shop), _, visitor): StaffVisit<ManageStaff>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     render(&shop, &visitor, StatusCode::OK, Shown { done, ..Shown::default() }).await
 }
 
@@ -112,7 +114,7 @@ struct Shown {
     made: Option<(ApiToken, String)>,
 }
 
-async fn render(shop: &Shop, visitor: &Visitor, status: StatusCode, shown: Shown) -> Result<Response, Problem> {
+async fn render(shop: &Shop, visitor: &Visitor, status: StatusCode, shown: Shown) -> Answer {
     let tokens = shop.store.api_tokens().list().await?;
     let chrome = visitor.chrome_at(format!("/admin/system?show=tokens&lang={}", visitor.locale));
     personal(status, &TokensPage { chrome, tokens, now: shop.clock.now(), shown })
@@ -123,7 +125,7 @@ pub async fn create_by_form(
     (State(shop), staff, visitor): StaffVisit<ManageStaff>,
     Repeatable(request): Repeatable,
     Form(typed): Form<HashMap<String, String>>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let now = shop.clock.now();
     let (draft, mut errors) = read(&typed, now);
     errors.extend(draft.mistakes(now).into_iter().map(|(field, code)| FieldError::new(field, code)));
@@ -167,7 +169,7 @@ fn read(typed: &HashMap<String, String>, now: Timestamp) -> (TokenDraft, Vec<Fie
 pub async fn revoke_by_form(
     (State(shop), staff, visitor, path): StaffVisitTo<ManageStaff, Uuid>,
     Form(form): Form<ConfirmForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let page = format!("/admin/system?show=tokens&lang={}", visitor.locale);
     if !form.is_confirmed() {
         return Err(Problem::invalid_field("confirm", "confirm").back(page));

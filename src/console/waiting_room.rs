@@ -1,7 +1,6 @@
 //! Waiting rooms: staff hold the calls, and limit how many are made each minute.
 
 use axum::http::StatusCode;
-use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +12,7 @@ use domain::sale::present;
 use store::{Pace, PaceChange};
 use web::extract::{Form, Json, ManageSales, PathIds, State};
 use web::shared::validation::optional;
-use web::{Code, Problem, private, see_other};
+use web::{Answer, Code, Problem, private, see_other};
 
 /// Absent fields stay as they are.
 #[derive(Deserialize, JsonSchema)]
@@ -35,7 +34,7 @@ struct PaceResponse {
 pub async fn change_pace(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     Json(PaceRequest { held, per_minute }): Json<PaceRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     if per_minute.flatten().is_some_and(|calls| !Pace::PER_MINUTE.contains(&calls)) {
         return Err(Problem::invalid_field("per_minute", "bad_number"));
     }
@@ -59,7 +58,7 @@ pub struct PaceForm {
 pub async fn change_pace_by_form(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     Form(form): Form<PaceForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let calls = |text: &str| text.parse().ok().filter(|calls| Pace::PER_MINUTE.contains(calls));
     let (change, done) = match form.to.as_str() {
         "hold" => (PaceChange { held: Some(true), ..PaceChange::default() }, "calls_held"),

@@ -17,7 +17,9 @@ use store::{AddressEdit, AddressRefusal, SavedAddress};
 use web::extract::{Form, Json, PathIds, Query, SignedIn, State, Visitor, entity_tag, expected_versions};
 use web::shared::paths::{eligibility_path, sale_path};
 use web::views::AddressView;
-use web::{Code, FieldError, FieldProblem, NoticeQuery, Problem, created, personal, private, see_other, versioned};
+use web::{
+    Answer, Code, FieldError, FieldProblem, NoticeQuery, Problem, created, personal, private, see_other, versioned,
+};
 use words::{OrdersText, country, field_error, text};
 
 /// A new or changed address.
@@ -48,19 +50,16 @@ pub fn check_address(address: Address, prefix: &str) -> Result<Address, Problem>
     })
 }
 
-pub async fn list((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
+pub async fn list((State(shop), SignedIn(session)): UserCall) -> Answer {
     let addresses = shop.store.accounts().addresses_of(session.user_id).await?;
     Ok(private(AddressList { addresses }))
 }
 
-pub async fn show(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds(id): PathIds<AddressId>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), SignedIn(session)): UserCall, PathIds(id): PathIds<AddressId>) -> Answer {
     Ok(answer(shop.store.accounts().address(session.user_id, id).await?.ok_or(Code::NotFound)?))
 }
 
-pub async fn create(call: UserCall, Json(body): Json<AddressBody>) -> Result<Response, Problem> {
+pub async fn create(call: UserCall, Json(body): Json<AddressBody>) -> Answer {
     let address = save(call, None, body).await?;
     let version = [(ETAG, entity_tag(address.version()))];
     Ok((version, created(format!("/api/addresses/{}", address.id), OneAddress { address })).into_response())
@@ -72,7 +71,7 @@ pub async fn change(
     PathIds(id): PathIds<AddressId>,
     headers: HeaderMap,
     Json(body): Json<AddressBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     Ok(answer(save(call, Some(&AddressEdit { id, versions: expected_versions(&headers) }), body).await?))
 }
 
@@ -94,7 +93,7 @@ pub async fn delete(
     (State(shop), SignedIn(session)): UserCall,
     PathIds(id): PathIds<AddressId>,
     headers: HeaderMap,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     let edit = AddressEdit { id, versions: expected_versions(&headers) };
     shop.store.accounts().delete_address(session.user_id, &edit).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -159,7 +158,7 @@ fn list_path(locale: Locale, done: &str) -> String {
 pub async fn page(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let addresses = shop.store.accounts().addresses_of(session.user_id).await?;
     let addresses = addresses.iter().map(|saved| AddressCard::of(saved, visitor.locale)).collect();
     let chrome = visitor.chrome_at(format!("/{}/account/addresses", visitor.locale));
@@ -175,15 +174,12 @@ pub struct NewAddressQuery {
 pub async fn blank(
     (State(shop), _, visitor): UserVisit,
     Query(NewAddressQuery { sale }): Query<NewAddressQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let sale = sale.parse().ok().and_then(|sale| sale_ahead(&shop, visitor.locale, sale));
     render(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, None, sale)
 }
 
-pub async fn edit(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds(id): PathIds<AddressId>,
-) -> Result<Response, Problem> {
+pub async fn edit((State(shop), SignedIn(session), visitor): UserVisit, PathIds(id): PathIds<AddressId>) -> Answer {
     let saved = shop.store.accounts().address(session.user_id, id).await?.ok_or(Code::NotFound)?;
     let edited = Some(EditedAddress { id, version: saved.version().to_string() });
     let form = address_form(visitor.locale, saved.address, Vec::new());
@@ -198,13 +194,13 @@ fn render(
     as_default: bool,
     alert: Option<AddressAlert>,
     sale: Option<SaleBeside>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let page = edited.as_ref().map_or_else(|| "new".to_owned(), |edited| edited.id.to_string());
     let chrome = visitor.chrome_at(format!("/{}/account/addresses/{page}", visitor.locale));
     personal(status, &AddressPage { chrome, edited, form, as_default, alert, sale })
 }
 
-pub async fn create_by_form(visit: UserVisit, Form(input): Form<AddressInput>) -> Result<Response, Problem> {
+pub async fn create_by_form(visit: UserVisit, Form(input): Form<AddressInput>) -> Answer {
     save_by_form(visit, None, input).await
 }
 
@@ -212,7 +208,7 @@ pub async fn change_by_form(
     visit: UserVisit,
     PathIds(id): PathIds<AddressId>,
     Form(input): Form<AddressInput>,
-) -> Result<Response, Problem> {
+) -> Answer {
     save_by_form(visit, Some(id), input).await
 }
 
@@ -221,7 +217,7 @@ async fn save_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     id: Option<AddressId>,
     input: AddressInput,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (locale, as_default) = (visitor.locale, input.as_default == "yes");
     let sale = input.sale.parse().ok().and_then(|sale| sale_ahead(&shop, locale, sale));
     let mut edited = id.map(|id| EditedAddress { id, version: input.version.clone() });
@@ -263,7 +259,7 @@ async fn save_by_form(
 pub async fn make_default(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<AddressId>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.store.accounts().set_default_address(session.user_id, id).await? {
         true => Ok(see_other(&list_path(visitor.locale, "default"))),
         false => Err(Code::NotFound.into()),
@@ -273,7 +269,7 @@ pub async fn make_default(
 pub async fn delete_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<AddressId>,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.store.accounts().delete_address(session.user_id, &AddressEdit { id, versions: None }).await?;
     Ok(see_other(&list_path(visitor.locale, "deleted")))
 }

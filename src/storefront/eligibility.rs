@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +16,7 @@ use engine::eligibility::{RedeemRefusal, RuleState};
 use pages::{Chrome, filters};
 use web::extract::{ClientAddress, Form, Json, PathIds, SalePath, SignedIn, State, Visitor};
 use web::shared::paths::eligibility_path;
-use web::{Code, Problem, Shop, goods_name_and_cover, personal, private, see_other};
+use web::{Answer, Code, Problem, Shop, goods_name_and_cover, personal, private, see_other};
 use words::problem;
 
 #[derive(Serialize, JsonSchema)]
@@ -40,11 +39,7 @@ struct RuleJson {
 }
 
 /// The rules of a sale, and which of them the account keeps.
-pub async fn own(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    SalePath(sale): SalePath,
-) -> Result<Response, Problem> {
+pub async fn own(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn, SalePath(sale): SalePath) -> Answer {
     let known = shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.state != SaleState::Draft);
     let known = known.ok_or(Code::NoSuchSale)?;
     let states = shop.eligibility.states(&known.sale, session.user_id).await?;
@@ -72,15 +67,12 @@ pub async fn redeem(
     SalePath(sale): SalePath,
     ClientAddress(client): ClientAddress,
     Json(body): Json<InvitationBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     state.eligibility.redeem(sale, session.user_id, client, &body.code).await?;
     own(state, SignedIn(session), SalePath(sale)).await
 }
 
-pub async fn page(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds(sale): PathIds<SaleId>,
-) -> Result<Response, Problem> {
+pub async fn page((State(shop), SignedIn(session), visitor): UserVisit, PathIds(sale): PathIds<SaleId>) -> Answer {
     render(&shop, &session, &visitor, sale, StatusCode::OK, None).await
 }
 
@@ -96,7 +88,7 @@ pub async fn redeem_by_form(
     PathIds(sale): PathIds<SaleId>,
     ClientAddress(client): ClientAddress,
     Form(InvitationForm { code }): Form<InvitationForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.eligibility.redeem(sale, session.user_id, client, &code).await {
         Ok(()) => Ok(see_other(&eligibility_path(visitor.locale, sale))),
         Err(RedeemRefusal::BadInvitation) => {
@@ -113,7 +105,7 @@ async fn render(
     id: SaleId,
     status: StatusCode,
     refused_code: Option<String>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let known = shop.catalogue.entry(id).await?.filter(|entry| entry.sale.state != SaleState::Draft);
     let known = known.ok_or(Code::NoSuchSale)?;
     let page = EligibilityPage {
@@ -130,7 +122,7 @@ async fn render(
 
 /// The answer to a refused form. An account that may not take part goes to the page of the rules, which shows what it
 /// lacks.
-pub fn refused(refusal: impl Into<Problem>, locale: Locale, sale: SaleId) -> Result<Response, Problem> {
+pub fn refused(refusal: impl Into<Problem>, locale: Locale, sale: SaleId) -> Answer {
     let problem = refusal.into();
     match problem.code().is_about_eligibility() {
         true => Ok(see_other(&eligibility_path(locale, sale))),

@@ -19,7 +19,7 @@ use domain::text::is_line;
 use store::Passkey;
 use web::extract::{ClientDevice, Json, PathIds, Secret, State};
 use web::shared::validation::failed;
-use web::{Cache, Problem, Shop, private};
+use web::{Answer, Cache, Problem, Shop, private};
 use webauthn::ALGORITHMS;
 
 const MAX_NAME_CHARS: usize = 60;
@@ -214,7 +214,7 @@ fn descriptors(ids: Vec<String>) -> Vec<CredentialId> {
     ids.into_iter().map(|id| CredentialId { r#type: "public-key", id }).collect()
 }
 
-pub async fn log_in_challenge(State(shop): State<Arc<Shop>>) -> Result<Response, Problem> {
+pub async fn log_in_challenge(State(shop): State<Arc<Shop>>) -> Answer {
     Ok(request_json(shop.accounts.passkeys().log_in_request().await?))
 }
 
@@ -223,13 +223,13 @@ pub async fn log_in(
     ClientDevice(device): ClientDevice,
     headers: HeaderMap,
     Json(body): Json<SignedBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let session = shop.accounts.passkeys().log_in(&device, &body.signed()).await?;
     shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
     Ok(session_response(&shop, StatusCode::OK, &session))
 }
 
-pub async fn step_up_challenge((State(shop), session): UserCall) -> Result<Response, Problem> {
+pub async fn step_up_challenge((State(shop), session): UserCall) -> Answer {
     Ok(request_json(shop.accounts.passkeys().step_up_request(&session.0).await?))
 }
 
@@ -237,7 +237,7 @@ pub async fn step_up(
     (State(shop), session): UserCall,
     ClientDevice(device): ClientDevice,
     Json(body): Json<SignedBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     shop.accounts.passkeys().step_up(&session.0, &device, &body.signed()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -267,7 +267,7 @@ impl PasskeyJson {
     }
 }
 
-pub async fn list((State(shop), session): UserCall) -> Result<Response, Problem> {
+pub async fn list((State(shop), session): UserCall) -> Answer {
     let passkeys = shop.accounts.passkeys().of(&session.0).await?;
     let passkeys = passkeys.into_iter().map(PasskeyJson::of).collect();
     Ok(private(PasskeyList { passkeys }))
@@ -287,7 +287,7 @@ pub async fn challenge(
     (State(shop), session): UserCall,
     ClientDevice(device): ClientDevice,
     Json(body): Json<ConfirmationBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let ConfirmationBody { password, code } = body;
     Ok(creation_json(
         &shop,
@@ -309,7 +309,7 @@ pub async fn add(
     (State(shop), session): UserCall,
     ClientDevice(device): ClientDevice,
     Json(body): Json<PasskeyBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let AttestationResponse { client_data, attestation_object } = body.credential.response;
     let name = body.name.trim();
     let mut mistakes = failed([
@@ -333,7 +333,7 @@ pub async fn remove(
     PathIds(id): PathIds<Uuid>,
     ClientDevice(device): ClientDevice,
     Json(body): Json<ConfirmationBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     let ConfirmationBody { password, code } = body;
     shop.accounts.passkeys().remove(&session.0, &device, id, password.0, code.as_deref()).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ use web::questions::{AskRefusal, QuestionJson};
 use web::shared::pagination::BeforeQuery;
 use web::shared::paths::{own_questions_path, questions_path};
 use web::{
-    Cache, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, no_content, personal, private,
+    Answer, Cache, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, no_content, personal, private,
     see_other,
 };
 use words::{field_error, problem};
@@ -42,7 +42,7 @@ struct ShownList<'a> {
 }
 
 /// The questions that the sale's pages show, in both languages.
-pub async fn shown(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+pub async fn shown(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Answer {
     let entry = shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.state != SaleState::Draft);
     let (entry, answers) = (entry.ok_or(Code::NoSuchSale)?, shop.catalogue.answers());
     let mut questions = Vec::new();
@@ -78,7 +78,7 @@ pub async fn ask(
     (State(shop), SignedIn(session)): UserCall,
     SalePath(sale): SalePath,
     Json(body): Json<AskBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let text = check_question(&body.text).map_err(|code| Problem::invalid_field("text", code))?;
     let (question, is_new) = shop.questions.ask(session.user_id, sale, body.locale, text).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -93,10 +93,7 @@ struct OwnList {
 }
 
 /// The questions of the account, newest first.
-pub async fn own(
-    (State(shop), SignedIn(session)): UserCall,
-    Query(query): Query<BeforeQuery>,
-) -> Result<Response, Problem> {
+pub async fn own((State(shop), SignedIn(session)): UserCall, Query(query): Query<BeforeQuery>) -> Answer {
     let before = query.before.read("before")?;
     let found = shop.store.questions().questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(found, DEFAULT_PAGE_SIZE, |found| found.question.id);
@@ -105,10 +102,7 @@ pub async fn own(
 }
 
 /// Deletes a question that has no answer yet.
-pub async fn withdraw(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds(id): PathIds<QuestionId>,
-) -> Result<Response, Problem> {
+pub async fn withdraw((State(shop), SignedIn(session)): UserCall, PathIds(id): PathIds<QuestionId>) -> Answer {
     shop.questions.withdraw(session.user_id, id).await?;
     Ok(no_content())
 }
@@ -125,7 +119,7 @@ pub async fn form(
     visitor: Visitor,
     PathIds(sale): PathIds<SaleId>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Answer {
     let kept = kept_question(&headers);
     let state = FormState { is_kept: kept.is_some(), typed: kept.unwrap_or_default(), ..FormState::default() };
     page(&shop, &visitor, sale, StatusCode::OK, state).await
@@ -142,13 +136,7 @@ struct FormState {
     refused: Option<&'static str>,
 }
 
-async fn page(
-    shop: &Shop,
-    visitor: &Visitor,
-    sale: SaleId,
-    status: StatusCode,
-    state: FormState,
-) -> Result<Response, Problem> {
+async fn page(shop: &Shop, visitor: &Visitor, sale: SaleId, status: StatusCode, state: FormState) -> Answer {
     let entry = shop.catalogue.entry(sale).await?;
     let entry = entry.filter(|entry| entry.sale.state != SaleState::Draft && !entry.sale.shadow);
     let entry = entry.ok_or(Code::NoSuchSale)?;
@@ -170,7 +158,7 @@ pub async fn ask_by_form(
     visitor: Visitor,
     PathIds(sale): PathIds<SaleId>,
     Form(form): Form<QuestionForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let text = match check_question(&form.text) {
         Ok(text) => text,
         Err(wrong) => {
@@ -211,7 +199,7 @@ pub struct OwnQuestionsQuery {
 pub async fn own_page(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(query): Query<OwnQuestionsQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let before = query.before.read("before")?;
     let found = shop.store.questions().questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(found, DEFAULT_PAGE_SIZE, |found| found.question.id);
@@ -236,7 +224,7 @@ pub async fn own_page(
 pub async fn withdraw_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<QuestionId>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let own = own_questions_path(visitor.locale);
     match shop.questions.withdraw(session.user_id, id).await {
         Ok(()) => Ok(see_other(&format!("{own}?done=withdrawn"))),

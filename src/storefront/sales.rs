@@ -25,15 +25,11 @@ use pages::{Chrome, assets, filters, picture};
 use web::extract::{AskingPage, Json, PathIds, SalePath, SignedIn, State, Visitor};
 use web::shared::paths::sale_path;
 use web::shared::purchase_token;
-use web::{Cache, Code, Problem, Shop};
+use web::{Answer, Cache, Code, Problem, Shop};
 use words::Text;
 
 /// The live state of the button: JSON text that `gate` prepared at its last refresh.
-pub async fn button(
-    State(shop): State<Arc<Shop>>,
-    SalePath(sale): SalePath,
-    page: AskingPage,
-) -> Result<Response, Problem> {
+pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath, page: AskingPage) -> Answer {
     let text = shop.gate.button(sale).ok_or(Code::NoSuchSale)?;
     shop.metrics.button_reads.inc();
     let mut response = json_response(StatusCode::OK, text);
@@ -54,11 +50,7 @@ pub struct TokenJson {
 
 /// A purchase token for this user. 409 before the sale is open, and in a waiting room outside the user's turn; 403 or
 /// 409 for an account that may not take part.
-pub async fn token(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    SalePath(sale): SalePath,
-) -> Result<Response, Problem> {
+pub async fn token(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn, SalePath(sale): SalePath) -> Answer {
     if shop.catalogue.front(sale).is_some() {
         return Err(Code::SoldElsewhere.into());
     }
@@ -83,7 +75,7 @@ struct SaleSpread {
 }
 
 /// The proof that a sale's moments were drawn before anyone came.
-pub async fn spread(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+pub async fn spread(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Answer {
     let status = shop.gate.status(sale).ok_or(Code::NoSuchSale)?;
     let reveals_seed = status.reveals_seed(shop.clock.now());
     let spread = SaleSpread {
@@ -221,11 +213,7 @@ pub async fn openapi(State(shop): State<Arc<Shop>>) -> Response {
 /// The picture is 780 wide on the poster. A smaller one keeps the saved file small.
 const PICTURE_WIDTH: u32 = 640;
 
-pub async fn poster(
-    State(shop): State<Arc<Shop>>,
-    visitor: Visitor,
-    PathIds(id): PathIds<SaleId>,
-) -> Result<Response, Problem> {
+pub async fn poster(State(shop): State<Arc<Shop>>, visitor: Visitor, PathIds(id): PathIds<SaleId>) -> Answer {
     let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state != SaleState::Draft).ok_or(Code::NotFound)?;
     let link = format!("{}{}", shop.config.public_url, sale_path(visitor.locale, id));
     let picture = embedded(&shop, entry.goods.cover()).await?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use pages::{Chrome, filters};
 use store::MAX_COUNTED_WAITERS;
 use web::extract::{ClientAddress, Form, Json, PathIds, SalePath, SignedIn, State};
 use web::shared::onward_from;
-use web::{Cache, Code, Problem, Shop, goods_name_and_cover, no_content, personal, private, see_other};
+use web::{Answer, Cache, Code, Shop, goods_name_and_cover, no_content, personal, private, see_other};
 use words::fill;
 
 #[derive(Deserialize, JsonSchema)]
@@ -84,18 +84,14 @@ pub async fn join(
     SalePath(sale): SalePath,
     ClientAddress(client): ClientAddress,
     Json(body): Json<JoinBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (place, is_new) = shop.waitlist.join(sale, session.user_id, body.quantity, client).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Cache::Private, Json(response(sale, place))).into_response())
 }
 
 /// The account's own place.
-pub async fn own(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    SalePath(sale): SalePath,
-) -> Result<Response, Problem> {
+pub async fn own(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn, SalePath(sale): SalePath) -> Answer {
     let place = shop.waitlist.place(sale, session.user_id).await?.ok_or(Code::NotWaiting)?;
     Ok(private(response(sale, place)))
 }
@@ -106,7 +102,7 @@ pub async fn leave(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
     ClientAddress(client): ClientAddress,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.waitlist.leave(sale, session.user_id, client).await?;
     Ok(no_content())
 }
@@ -115,10 +111,7 @@ fn waitlist_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/waitlist")
 }
 
-pub async fn page(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds(sale): PathIds<SaleId>,
-) -> Result<Response, Problem> {
+pub async fn page((State(shop), SignedIn(session), visitor): UserVisit, PathIds(sale): PathIds<SaleId>) -> Answer {
     let status = shop.gate.status(sale).ok_or(Code::NoSuchSale)?;
     let known =
         shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.mode.has_waitlist()).ok_or(Code::NoWaitlist)?;
@@ -152,7 +145,7 @@ pub async fn join_by_form(
     PathIds(sale): PathIds<SaleId>,
     ClientAddress(client): ClientAddress,
     Form(form): Form<JoinForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let quantity = form.quantity.trim().parse().map_err(|_| Code::BadQuantity)?;
     match shop.waitlist.join(sale, session.user_id, quantity, client).await {
         Ok(_) => Ok(see_other(&waitlist_path(visitor.locale, sale))),
@@ -164,7 +157,7 @@ pub async fn leave_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
     ClientAddress(client): ClientAddress,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.waitlist.leave(sale, session.user_id, client).await?;
     Ok(see_other(&waitlist_path(visitor.locale, sale)))
 }

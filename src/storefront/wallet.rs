@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +18,7 @@ use web::shared::pagination::BeforeQuery;
 use web::shared::paths::{eligibility_path, sale_path, wallet_path};
 use web::shared::validation::price;
 use web::shared::{balance_of, set_aside, wallet_entries};
-use web::{Code, Cursor, FieldError, Problem, Shop, created, goods_name_and_cover, personal, private};
+use web::{Answer, Code, Cursor, FieldError, Problem, Shop, created, goods_name_and_cover, personal, private};
 use words::{field_error, text};
 
 #[derive(Serialize, JsonSchema)]
@@ -67,10 +66,7 @@ impl From<WalletEntry> for WalletEntryJson {
 }
 
 /// Balance and entries, newest first.
-pub async fn show(
-    (State(shop), SignedIn(session)): UserCall,
-    Query(query): Query<BeforeQuery>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), SignedIn(session)): UserCall, Query(query): Query<BeforeQuery>) -> Answer {
     let before = query.before.read("before")?;
     let page = wallet_entries(&shop.store, session.user_id, before.as_ref()).await?;
     let deposits = shop.store.deposits().held_deposits_of(session.user_id).await?;
@@ -107,7 +103,7 @@ pub async fn top_up(
     uri: Uri,
     headers: HeaderMap,
     Json(body): Json<TopUpBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let locale = locale(&uri, &headers);
     let choice = top_up_choice(locale, &body.provider, wallet_path(locale), phone);
     let begun = shop.payments.top_up(session.user_id, body.amount, choice).await?;
@@ -115,10 +111,7 @@ pub async fn top_up(
 }
 
 /// One top-up of the user's own wallet.
-pub async fn show_top_up(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds(id): PathIds<PaymentId>,
-) -> Result<Response, Problem> {
+pub async fn show_top_up((State(shop), SignedIn(session)): UserCall, PathIds(id): PathIds<PaymentId>) -> Answer {
     let own = shop.store.payments().own_payment(session.user_id, id).await?;
     let own = own.filter(|own| matches!(own.payment.purpose, PaymentPurpose::TopUp(_))).ok_or(Code::NotFound)?;
     Ok(private(OnePayment { payment: own.into() }))
@@ -135,7 +128,7 @@ pub struct WalletPageQuery {
 pub async fn page(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(query): Query<WalletPageQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let before = query.before.read("before")?;
     let goal = top_up_goal(&shop, visitor.locale, &query.sale).await?;
     let typed = match &goal {
@@ -184,7 +177,7 @@ async fn render(
     visitor: &Visitor,
     before: Option<EntryCursor>,
     TopUpState { sale, typed, errors }: TopUpState,
-) -> Result<Response, Problem> {
+) -> Answer {
     let entries = wallet_entries(&shop.store, user, before.as_ref()).await?;
     let held = shop.store.deposits().held_deposits_of(user).await?;
     let mut deposits = Vec::with_capacity(held.len());
@@ -232,7 +225,7 @@ pub async fn top_up_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     phone: PayingPhone,
     Form(form): Form<TopUpForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let goal = top_up_goal(&shop, visitor.locale, &form.sale).await?;
     let (sale, back) = goal.map_or_else(|| (None, wallet_path(visitor.locale)), |goal| (Some(goal.sale), goal.back));
     let code = match price(&form.amount, CURRENCY) {

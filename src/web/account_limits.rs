@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
 
-use crate::{Code, Problem, Shop};
+use crate::{Answer, Code, Shop};
 use base::rate_limit::{KeyedSlot, KeyedSlots, UserLimit};
 use domain::{Network, UserId};
 
@@ -53,7 +52,7 @@ pub fn limit(per_second: u32) -> UserLimit {
 }
 
 /// A request without a session passes: the handler refuses it.
-pub async fn limited(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
+pub async fn limited(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Answer {
     let session = shop.accounts.session(request.headers());
     match session.is_some_and(|session| !shop.lists.allows(session.user_id)) {
         true => Err(Code::RateLimited.into()),

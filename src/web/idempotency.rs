@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use crate::extract::program::caller_id;
 use crate::extract::{MAX_BODY_BYTES, body};
-use crate::{Code, Problem, Shop};
+use crate::{Answer, Code, Problem, Shop};
 use domain::RefundId;
 use store::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState, StoreError};
 
@@ -49,7 +49,7 @@ pub struct NotKept;
 static KEPT_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, LOCATION, ETAG];
 
 /// The layer around the handlers of requests that may be sent again.
-pub async fn repeatable(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
+pub async fn repeatable(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Answer {
     let Some(key) = key_of(&request)? else { return Ok(next.run(request).await) };
     // Without a session or a token the handler refuses.
     let Some(user) = caller_id(&shop, &request) else { return Ok(next.run(request).await) };
@@ -116,7 +116,7 @@ async fn begin(shop: &Shop, keyed: &KeyedRequest) -> Result<RequestState, StoreE
 }
 
 /// Stores the answer if the request was carried out.
-async fn finish(shop: &Shop, attempt: Attempt, answer: Response) -> Result<Response, Problem> {
+async fn finish(shop: &Shop, attempt: Attempt, answer: Response) -> Answer {
     let has_secrets = answer.extensions().get::<NotKept>().is_some();
     if has_secrets || !is_done(&answer) {
         let refused = !has_secrets && (answer.status().is_client_error() || answer.status().is_success());
@@ -149,7 +149,7 @@ fn note(attempt: Attempt, result: Result<(), StoreError>) {
     }
 }
 
-fn replay(kept: KeptAnswer) -> Result<Response, Problem> {
+fn replay(kept: KeptAnswer) -> Answer {
     let mut answer = Response::new(Body::from(kept.body));
     *answer.status_mut() = StatusCode::from_u16(kept.status).map_err(Problem::internal)?;
     let headers: Vec<(String, String)> = serde_json::from_str(&kept.headers).map_err(Problem::internal)?;

@@ -30,6 +30,8 @@ pub mod views;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::response::Response;
+
 use crate::document::Document;
 use crate::extract::client::UnnamedProxies;
 use crate::questions::Questions;
@@ -76,6 +78,9 @@ pub use shared::negotiation::{created, no_content, personal, private, see_other,
 pub use shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
 pub use shared::{FieldError, NoticeQuery, goods_name_and_cover};
 pub use views::error_text;
+
+/// What a handler gives: a response, or the problem that is answered instead.
+pub type Answer<T = Response> = Result<T, Problem>;
 
 /// What handlers use. The program builds it (`app`).
 pub struct Shop {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -17,7 +16,7 @@ use uuid::Uuid;
 use crate::shared::approvals;
 use crate::shared::paths::packet_share_url;
 use crate::shared::validation::{optional, price, time};
-use crate::{Code, FieldError, Problem, Shop, created};
+use crate::{Answer, Code, FieldError, Problem, Shop, created};
 use domain::ledger::{CURRENCY, money};
 use domain::packet::{Giver, PacketPhase, Split};
 use domain::{Money, PacketId};
@@ -170,7 +169,7 @@ pub struct GivenPacketResponse {
     share_url: String,
 }
 
-pub async fn give_packet(shop: &Shop, purse: Purse<'_>, request: GiveRequest) -> Result<Response, Problem> {
+pub async fn give_packet(shop: &Shop, purse: Purse<'_>, request: GiveRequest) -> Answer {
     let packet = match shop.packets.give(purse, &request).await {
         Ok(packet) => packet,
         Err(GiveRefusal::Waits(id)) => return approvals::accepted(shop, id).await,

@@ -2,11 +2,10 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 
 use crate::extract::Visitor;
-use crate::{Code, Problem, Shop, goods_name_and_cover, personal};
+use crate::{Answer, Code, Shop, goods_name_and_cover, personal};
 use domain::invoice::Invoice;
 use domain::staff::ShopPageName;
 use domain::{Money, Order, PaymentStatus};
@@ -69,7 +68,7 @@ pub async fn page(
     (order, invoice): (Order, Option<Invoice>),
     path: &str,
     back: String,
-) -> Result<Response, Problem> {
+) -> Answer {
     let mut payments = shop.store.payments().payments_of(order.id).await?;
     payments.retain(|record| {
         use PaymentStatus::{Captured, RefundPending, Refunded};

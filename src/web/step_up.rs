@@ -16,14 +16,13 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
 use url::form_urlencoded;
 
 use crate::extract::{ClientDevice, MAX_BODY_BYTES, Visitor, body};
 use crate::problem::ProblemContext;
 use crate::shared::paths::console_link;
 use crate::views::{AdminStepUpPage, StepUpForm, StepUpPage};
-use crate::{Code, FieldError, Problem, Shop, personal};
+use crate::{Answer, Code, FieldError, Problem, Shop, personal};
 use accounts::{AccountRefusal, Session};
 
 /// Fields of the page's form. No other form has fields with these names.
@@ -34,7 +33,7 @@ const LANGUAGE: &str = "lang";
 
 /// The layer around operations of the staff. A request without a staff session passes: the handler refuses it. So does the
 /// request of a program: its token was made after the password, with the scope for this.
-pub async fn required(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
+pub async fn required(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Answer {
     match shop.accounts.session(request.headers()).filter(Session::is_staff) {
         Some(session) if !shop.accounts.is_proved(&session).await? => Err(Code::StepUpNeeded.into()),
         _ => Ok(next.run(request).await),
@@ -42,7 +41,7 @@ pub async fn required(State(shop): State<Arc<Shop>>, request: Request, next: Nex
 }
 
 /// The layer around forms that may be refused with `step_up_needed`.
-pub async fn asked_of_forms(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
+pub async fn asked_of_forms(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Answer {
     let path = request.uri().path();
     let (is_form, is_for_staff) = (!path.starts_with("/api/"), path.starts_with("/admin"));
     // Shoppers must not learn about the console, so if they send one of its forms, its handler answers.
@@ -102,13 +101,7 @@ impl StepUpFields {
     }
 }
 
-async fn page(
-    shop: &Shop,
-    session: &Session,
-    parts: &Parts,
-    form: StepUpFields,
-    error: Option<FieldError>,
-) -> Result<Response, Problem> {
+async fn page(shop: &Shop, session: &Session, parts: &Parts, form: StepUpFields, error: Option<FieldError>) -> Answer {
     let user = shop.store.accounts().user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
     let visitor = Visitor::of(&parts.uri, &parts.headers, shop);
     let action = match parts.method {

@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use futures::stream;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -25,7 +24,7 @@ use store::{JournalCursor, JournalLine, JournalSource, Period, Store, StoreError
 use web::extract::{ClientAddress, Query, Staff, State, ViewBooks};
 use web::shared::paths::link_query;
 use web::shared::validation::{optional, time};
-use web::{FieldError, Problem, error_text, personal, private};
+use web::{Answer, FieldError, Problem, error_text, personal, private};
 
 /// The period as entered: times, or days of the shop. Without `from` it begins with the month, without `to` it ends now.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -94,20 +93,14 @@ struct BooksAnswer {
 }
 
 /// The trial balance of a period.
-pub async fn show(
-    (State(shop), _): StaffCall<ViewBooks>,
-    Query(query): Query<BooksQuery>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), _): StaffCall<ViewBooks>, Query(query): Query<BooksQuery>) -> Answer {
     let period = query.period(shop.clock.now(), &shop.catalogue.settings().zone()).map_err(Problem::invalid)?;
     let lines = shop.store.books().trial_balance(period).await?.into_iter().map(LineJson::from).collect();
     let books = BooksJson { from: period.from, to: period.to, lines };
     Ok(private(BooksAnswer { books }))
 }
 
-pub async fn page(
-    (State(shop), _, visitor): StaffVisit<ViewBooks>,
-    Query(query): Query<BooksQuery>,
-) -> Result<Response, Problem> {
+pub async fn page((State(shop), _, visitor): StaffVisit<ViewBooks>, Query(query): Query<BooksQuery>) -> Answer {
     let (status, period, lines, errors) = match query.period(shop.clock.now(), &shop.catalogue.settings().zone()) {
         Ok(period) => (StatusCode::OK, Some(period), shop.store.books().trial_balance(period).await?, Vec::new()),
         Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, None, Vec::new(), errors),
@@ -174,7 +167,7 @@ pub async fn export(
     staff: Staff<ViewBooks>,
     ClientAddress(client): ClientAddress,
     Query(query): Query<BooksQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let now = shop.clock.now();
     let zone = shop.catalogue.settings().zone();
     let period = query.period(now, &zone).map_err(Problem::invalid)?;

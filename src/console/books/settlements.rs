@@ -4,7 +4,6 @@ use std::str::FromStr;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -19,7 +18,7 @@ use payments::settlement::SettleError;
 use store::DaySettlement;
 use web::extract::{PathIds, Query, State, ViewBooks};
 use web::shared::paths::{console_link, link_query};
-use web::{Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, personal, private, see_other};
+use web::{Answer, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, personal, private, see_other};
 use words::fill;
 
 const PATH: &str = "/admin/orders/books?show=settlements";
@@ -126,31 +125,24 @@ struct OneSettlement {
     differences: Vec<Difference>,
 }
 
-pub async fn list(
-    (State(shop), _): StaffCall<ViewBooks>,
-    Query(query): Query<SettlementsQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewBooks>, Query(query): Query<SettlementsQuery>) -> Answer {
     let Page { items, next } = query.page(&shop).await?;
     let settlements = items.into_iter().map(SettlementJson::from).collect();
     Ok(private(SettlementList { settlements, next }))
 }
 
-pub async fn show(
-    (State(shop), _, PathIds((provider, day))): StaffCallTo<ViewBooks, (String, Date)>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds((provider, day))): StaffCallTo<ViewBooks, (String, Date)>) -> Answer {
     one(&shop, &provider, day).await
 }
 
-async fn one(shop: &Shop, provider: &str, day: Date) -> Result<Response, Problem> {
+async fn one(shop: &Shop, provider: &str, day: Date) -> Answer {
     let settlement = shop.store.payments().settlement(provider, day).await?.ok_or(Code::NotFound)?.into();
     let differences = shop.store.payments().bill_differences(provider, day).await?;
     Ok(private(OneSettlement { settlement, differences }))
 }
 
 /// Lets data control compare a day again.
-pub async fn again(
-    (State(shop), _, PathIds((provider, day))): StaffCallTo<ViewBooks, (String, Date)>,
-) -> Result<Response, Problem> {
+pub async fn again((State(shop), _, PathIds((provider, day))): StaffCallTo<ViewBooks, (String, Date)>) -> Answer {
     ask(&shop, &provider, day).await?;
     one(&shop, &provider, day).await
 }
@@ -222,10 +214,7 @@ impl SettlementsPage {
     }
 }
 
-pub async fn page(
-    (State(shop), _, visitor): StaffVisit<ViewBooks>,
-    Query(query): Query<SettlementsQuery>,
-) -> Result<Response, Problem> {
+pub async fn page((State(shop), _, visitor): StaffVisit<ViewBooks>, Query(query): Query<SettlementsQuery>) -> Answer {
     let Page { items, next } = query.page(&shop).await?;
     let mut rows = Vec::with_capacity(items.len());
     for of in items {
@@ -248,7 +237,7 @@ pub async fn page(
 
 pub async fn again_by_form(
     (State(shop), _, visitor, PathIds((provider, day))): StaffVisitTo<ViewBooks, (String, Date)>,
-) -> Result<Response, Problem> {
+) -> Answer {
     ask(&shop, &provider, day).await?;
     Ok(see_other(&format!("{PATH}&lang={}&provider={provider}&day={day}&done=yes", visitor.locale)))
 }

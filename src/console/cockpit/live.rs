@@ -10,8 +10,8 @@ use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::header::CACHE_CONTROL;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request};
+use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
 use futures::stream;
 use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, timeout};
@@ -21,7 +21,7 @@ use control::cockpit::{OpeningCounts, Sample, Viewer};
 use domain::SecurityClass;
 use web::account_limits::StreamSlot;
 use web::extract::{ClientAddress, SalePath, Staff, State, ViewConsole};
-use web::{Cache, Code, Problem, Shop};
+use web::{Answer, Cache, Code, Shop};
 
 /// After this time a browser reconnects if the stream broke.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(2);
@@ -53,7 +53,7 @@ pub async fn live(
     ClientAddress(client): ClientAddress,
     SalePath(sale): SalePath,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let account = staff.session.user_id;
     let Some(slot) = shop.streams.take(account, client) else {

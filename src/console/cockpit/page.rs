@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 
 use crate::sales::view::{admin_notice, sale_tabs};
@@ -20,13 +19,13 @@ use pages::filters::{self, grouped};
 use store::WaitingRoom;
 use web::extract::{ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::SaleNoticeQuery;
-use web::{Code, Problem, Shop, personal};
+use web::{Answer, Code, Shop, personal};
 use words::{fill, refusal_reasons};
 
 pub async fn show(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
     Query(SaleNoticeQuery { done, applied }): Query<SaleNoticeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let notice = admin_notice(visitor.locale, &done, Some(id), &applied);
     let may_run = staff.may::<ManageSales>();
     page(&shop, &visitor, id, may_run, (StatusCode::OK, notice, None)).await
@@ -39,7 +38,7 @@ pub async fn show_with_warning(
     id: SaleId,
     status: StatusCode,
     warning: &'static str,
-) -> Result<Response, Problem> {
+) -> Answer {
     page(shop, visitor, id, true, (status, None, Some(warning))).await
 }
 
@@ -49,7 +48,7 @@ async fn page(
     id: SaleId,
     may_run: bool,
     (status, notice, warning): (StatusCode, Option<String>, Option<&'static str>),
-) -> Result<Response, Problem> {
+) -> Answer {
     let entry = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchSale)?;
     let sample = shop.cockpit.sample_now(id, entry.sale.version).await;
     let chrome = visitor.chrome_at(format!("/admin/sales/{id}?lang={}", visitor.locale));

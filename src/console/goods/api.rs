@@ -14,7 +14,7 @@ use pages::pictures;
 use store::GoodsDraft;
 use web::extract::{Json, ManageSales, PathIds, State, ViewConsole, body, entity_tag, expected_versions};
 use web::shared::validation::{check_description, check_name, check_variant};
-use web::{Code, FieldProblem, Problem, Repeatable, created};
+use web::{Answer, Code, FieldProblem, Problem, Repeatable, created};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -77,12 +77,12 @@ struct AllGoods {
 }
 
 /// All goods, including archived ones.
-pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Answer {
     let goods = shop.store.goods().list().await?.into_iter().map(GoodsJson::from).collect();
     Ok(Json(AllGoods { goods }).into_response())
 }
 
-pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, GoodsId>) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, GoodsId>) -> Answer {
     Ok(answer(StatusCode::OK, shop.store.goods().get(id).await?.ok_or(Code::NotFound)?))
 }
 
@@ -90,7 +90,7 @@ pub async fn create(
     call: StaffCall<ManageSales>,
     Repeatable(request): Repeatable,
     Json(new): Json<NewGoods>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (category_id, variant_of) = (Some(new.category_id), Some(new.variant_of));
     let draft = draft(Some(new.name), Some(new.description), new.variant)?;
     let draft = GoodsDraft { request, category_id, variant_of, ..draft };
@@ -105,7 +105,7 @@ pub async fn edit(
     (shop, admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
     headers: HeaderMap,
     Json(edit): Json<GoodsEdit>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let GoodsEdit { name, description, category_id, variant_of, variant } = edit;
     let versions = expected_versions(&headers);
     let draft = GoodsDraft { versions, category_id, variant_of, ..draft(name, description, variant)? };
@@ -113,21 +113,13 @@ pub async fn edit(
 }
 
 /// Replaces the cover. The body is the picture's bytes.
-pub async fn set_image(
-    call: StaffCallTo<ManageSales, GoodsId>,
-    headers: HeaderMap,
-    content: Body,
-) -> Result<Response, Problem> {
+pub async fn set_image(call: StaffCallTo<ManageSales, GoodsId>, headers: HeaderMap, content: Body) -> Answer {
     let picture = store_picture(&call, &headers, content).await?;
     change(call, &headers, GalleryChange::Cover(picture), StatusCode::OK).await
 }
 
 /// Appends a picture to the gallery. The body is the picture's bytes.
-pub async fn add_picture(
-    call: StaffCallTo<ManageSales, GoodsId>,
-    headers: HeaderMap,
-    content: Body,
-) -> Result<Response, Problem> {
+pub async fn add_picture(call: StaffCallTo<ManageSales, GoodsId>, headers: HeaderMap, content: Body) -> Answer {
     let picture = store_picture(&call, &headers, content).await?;
     let location = [(LOCATION, format!("/api/admin/goods/{}", call.2.0))];
     Ok((location, change(call, &headers, GalleryChange::Add(picture), StatusCode::CREATED).await?).into_response())
@@ -136,7 +128,7 @@ pub async fn add_picture(
 pub async fn remove_picture(
     (shop, admin, PathIds((id, name))): StaffCallTo<ManageSales, (GoodsId, String)>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Answer {
     change((shop, admin, PathIds(id)), &headers, GalleryChange::Remove(name), StatusCode::OK).await
 }
 
@@ -150,19 +142,15 @@ pub async fn order_pictures(
     call: StaffCallTo<ManageSales, GoodsId>,
     headers: HeaderMap,
     Json(order): Json<PictureOrder>,
-) -> Result<Response, Problem> {
+) -> Answer {
     change(call, &headers, GalleryChange::Order(order.pictures), StatusCode::OK).await
 }
 
-pub async fn archive(
-    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
-) -> Result<Response, Problem> {
+pub async fn archive((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>) -> Answer {
     Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, true, admin.actor()).await?))
 }
 
-pub async fn unarchive(
-    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
-) -> Result<Response, Problem> {
+pub async fn unarchive((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>) -> Answer {
     Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, false, admin.actor()).await?))
 }
 
@@ -183,7 +171,7 @@ async fn change(
     headers: &HeaderMap,
     change: GalleryChange,
     status: StatusCode,
-) -> Result<Response, Problem> {
+) -> Answer {
     let versions = expected_versions(headers);
     Ok(answer(status, shop.sales_admin.change_gallery(id, versions.as_deref(), change, admin.actor()).await?))
 }

@@ -7,7 +7,6 @@ use askama::Template;
 use axum::body::Body;
 use axum::extract::multipart::{Multipart, MultipartRejection};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
 use csv::{ReaderBuilder, Trim};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +21,7 @@ use store::{GoodsDraft, ImportRefusal, RequestId, SaleDraft};
 use web::extract::{ManageSales, Query, State, UPLOAD_TIMEOUT, ViewConsole, Visitor, body, from_json};
 use web::shared::paths::console_link;
 use web::shared::validation::{check_description, check_name, check_sale, check_window, optional, price, time};
-use web::{Code, FieldError, Problem, Repeatable, Shop, personal, private, see_other};
+use web::{Answer, Code, FieldError, Problem, Repeatable, Shop, personal, private, see_other};
 use words::field_error;
 
 /// The largest file, in bytes, and its lines. All of them are one transaction, which holds the catalogue's lock.
@@ -138,7 +137,7 @@ pub async fn import(
     visitor: Visitor,
     headers: HeaderMap,
     content: Body,
-) -> Result<Response, Problem> {
+) -> Answer {
     let file = from_json(&body(&headers, content, MAX_BYTES).await?)?;
     let report = carry_out(&shop, (staff.actor(), visitor.locale), &file, None).await?;
     let mut refused = Vec::new();
@@ -367,10 +366,7 @@ pub struct ImportQuery {
     sales: u32,
 }
 
-pub async fn page(
-    (State(_), staff, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<ImportQuery>,
-) -> Result<Response, Problem> {
+pub async fn page((State(_), staff, visitor): StaffVisit<ViewConsole>, Query(query): Query<ImportQuery>) -> Answer {
     let page = ImportPage::new(&visitor, staff.may::<ManageSales>());
     personal(StatusCode::OK, &ImportPage { made: query.goods.map(|goods| (goods, query.sales)), ..page })
 }
@@ -380,7 +376,7 @@ pub async fn submit(
     (State(shop), staff, visitor): StaffVisit<ManageSales>,
     Repeatable(request): Repeatable,
     upload: Result<Multipart, MultipartRejection>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let upload = upload.map_err(|_| Code::UnsupportedMediaType)?;
     let given = timeout(UPLOAD_TIMEOUT, read_form(upload)).await.map_err(|_| Code::RequestTimeout)??;
     let page = ImportPage::new(&visitor, true);

@@ -15,7 +15,7 @@ use pages::{Chrome, filters};
 use store::{GoodsDraft, GoodsRefusal, RequestId};
 use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::validation::{check_description, check_name, check_variant};
-use web::{Code, FieldError, Problem, Repeatable, Shop, error_text, personal, see_other};
+use web::{Answer, Code, FieldError, Problem, Repeatable, Shop, error_text, personal, see_other};
 use words::{field_error, fill};
 
 /// Goods on the list. A search finds the others.
@@ -46,7 +46,7 @@ pub async fn list(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
     RawQuery(raw): RawQuery,
     Query(query): Query<GoodsListQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     show_list(&shop, &visitor, GoodsListQuery { raw, ..query }, StatusCode::OK, None).await
 }
 
@@ -56,7 +56,7 @@ async fn show_list(
     query: GoodsListQuery,
     status: StatusCode,
     warning: Option<&'static str>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let all = shop.store.goods().list().await?;
     let done = query.goods.and_then(|id| all.iter().find(|goods| goods.id == id));
     let done = done.map(|goods| (query.done, goods.name.get(visitor.locale).to_owned()));
@@ -112,17 +112,11 @@ fn see_list(visitor: &Visitor, what: &str, id: GoodsId) -> Response {
     see_other(&format!("{}&done={what}&goods={id}", list_path(visitor.locale)))
 }
 
-pub async fn archive(
-    visit: StaffVisitTo<ManageSales, GoodsId>,
-    Form(form): Form<ConfirmForm>,
-) -> Result<Response, Problem> {
+pub async fn archive(visit: StaffVisitTo<ManageSales, GoodsId>, Form(form): Form<ConfirmForm>) -> Answer {
     set_archived(visit, &form, true).await
 }
 
-pub async fn unarchive(
-    visit: StaffVisitTo<ManageSales, GoodsId>,
-    Form(form): Form<ConfirmForm>,
-) -> Result<Response, Problem> {
+pub async fn unarchive(visit: StaffVisitTo<ManageSales, GoodsId>, Form(form): Form<ConfirmForm>) -> Answer {
     set_archived(visit, &form, false).await
 }
 
@@ -130,7 +124,7 @@ async fn set_archived(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, GoodsId>,
     form: &ConfirmForm,
     archive: bool,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (code, words) = match form.is_confirmed() {
         false => (Code::Invalid, "not_confirmed"),
         true => match shop.sales_admin.archive_goods(id, archive, staff.actor()).await {
@@ -144,29 +138,20 @@ async fn set_archived(
     show_list(&shop, &visitor, query, code.status(), Some(words::problem(words).text(visitor.locale))).await
 }
 
-pub async fn blank((State(shop), _, visitor): StaffVisit<ViewConsole>) -> Result<Response, Problem> {
+pub async fn blank((State(shop), _, visitor): StaffVisit<ViewConsole>) -> Answer {
     personal(StatusCode::OK, &goods_form(&shop, &visitor, None, blank_goods(&shop)).await?)
 }
 
-pub async fn show(
-    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, GoodsId>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, GoodsId>) -> Answer {
     let goods = shop.store.goods().get(id).await?.ok_or(Code::NotFound)?;
     personal(StatusCode::OK, &goods_form(&shop, &visitor, Some(id), goods).await?)
 }
 
-pub async fn create(
-    visit: StaffVisit<ManageSales>,
-    Repeatable(request): Repeatable,
-    form: GoodsForm,
-) -> Result<Response, Problem> {
+pub async fn create(visit: StaffVisit<ManageSales>, Repeatable(request): Repeatable, form: GoodsForm) -> Answer {
     save(visit, None, request, form).await
 }
 
-pub async fn edit(
-    (shop, staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, GoodsId>,
-    form: GoodsForm,
-) -> Result<Response, Problem> {
+pub async fn edit((shop, staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, GoodsId>, form: GoodsForm) -> Answer {
     save((shop, staff, visitor), Some(id), None, form).await
 }
 
@@ -212,7 +197,7 @@ async fn save(
     id: Option<GoodsId>,
     request: Option<RequestId>,
     form: GoodsForm,
-) -> Result<Response, Problem> {
+) -> Answer {
     let goods = match id {
         Some(id) => shop.store.goods().get(id).await?.ok_or(Code::NotFound)?,
         None => blank_goods(&shop),
@@ -283,14 +268,14 @@ fn choose_product(page: &mut AdminGoodsForm, chosen: Option<&str>, [zh, en]: &[S
 }
 
 /// The form again, with a mistake that the database found.
-fn show_error(mut page: AdminGoodsForm, field: &'static str, code: &'static str) -> Result<Response, Problem> {
+fn show_error(mut page: AdminGoodsForm, field: &'static str, code: &'static str) -> Answer {
     page.errors.push(FieldError::new(field, code));
     personal(StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 
 /// The form again, with everything that was entered and with what others have changed since it was opened. Sending it
 /// again replaces version `current`.
-async fn show_changed(shop: &Shop, page: AdminGoodsForm, current: i64) -> Result<Response, Problem> {
+async fn show_changed(shop: &Shop, page: AdminGoodsForm, current: i64) -> Answer {
     let id = page.goods.id;
     let others = changes_since(&shop.store, id, page.version.parse().unwrap_or_default()).await?;
     let page = AdminGoodsForm { version: current.to_string(), others: Some(others), ..page };

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +17,7 @@ use orders::holds::{HoldAction, HoldOutcome};
 use orders::linked_accounts::{GroupDetail, GroupList, GroupSummary};
 use store::AuditReason;
 use web::extract::{Json, PathIds, Query, State, SupportShoppers, ViewConsole};
-use web::{Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, private};
+use web::{Answer, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, private};
 
 /// How long a program waits while linked accounts are found for the first time. Then the answer asks it to try again.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -94,7 +93,7 @@ impl From<&GroupSummary> for GroupJson {
 pub async fn list(
     (State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>,
     Query(GroupsQuery { after }): Query<GroupsQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let after: usize = after.read("after")?.unwrap_or_default();
     existing_sale(&shop, sale).await?;
     let list = shop.orders.groups(sale, (after, LARGE_PAGE_SIZE), PATIENCE).await?;
@@ -127,7 +126,7 @@ struct GroupResponse {
 pub async fn show(
     (State(shop), _, PathIds((sale, user))): StaffCallTo<ViewConsole, (SaleId, UserId)>,
     Query(GroupQuery { after }): Query<GroupQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let after = after.read("after")?;
     existing_sale(&shop, sale).await?;
     let found = shop.orders.group_of(sale, user, after, PATIENCE).await?;
@@ -155,17 +154,11 @@ pub struct HoldRequest {
     reason: String,
 }
 
-pub async fn hold(
-    call: StaffCallTo<SupportShoppers, OrderId>,
-    Json(request): Json<HoldRequest>,
-) -> Result<Response, Problem> {
+pub async fn hold(call: StaffCallTo<SupportShoppers, OrderId>, Json(request): Json<HoldRequest>) -> Answer {
     change(call, HoldAction::Hold, request).await
 }
 
-pub async fn release(
-    call: StaffCallTo<SupportShoppers, OrderId>,
-    Json(request): Json<HoldRequest>,
-) -> Result<Response, Problem> {
+pub async fn release(call: StaffCallTo<SupportShoppers, OrderId>, Json(request): Json<HoldRequest>) -> Answer {
     change(call, HoldAction::Release, request).await
 }
 
@@ -174,7 +167,7 @@ async fn change(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     action: HoldAction,
     HoldRequest { reason }: HoldRequest,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = existing_order(&shop, id).await?;
     let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     let reason = AuditReason { actor: staff.actor(), note: &reason, message: Some(&reason) };

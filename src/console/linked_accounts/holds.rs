@@ -2,7 +2,6 @@
 //! as for any order.
 
 use axum::http::StatusCode;
-use axum::response::Response;
 
 use crate::orders::page::{OrderPageState, StaffActionForm, page};
 use crate::{ReasonForm, StaffVisitTo};
@@ -12,20 +11,20 @@ use orders::holds::{HoldAction, HoldCounts, HoldOutcome};
 use pages::Chrome;
 use store::AuditReason;
 use web::extract::{Form, PathIds, State, SupportShoppers};
-use web::{Code, Problem, see_other};
+use web::{Answer, Code, Problem, see_other};
 use words::{Text, field_error, fill, problem};
 
 type Visit = StaffVisitTo<SupportShoppers, OrderId>;
 
-pub async fn hold(visit: Visit, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
+pub async fn hold(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
     act(visit, ("hold", HoldAction::Hold), form).await
 }
 
-pub async fn release(visit: Visit, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
+pub async fn release(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
     act(visit, ("release", HoldAction::Release), form).await
 }
 
-pub async fn uphold(visit: Visit, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
+pub async fn uphold(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
     act(visit, ("uphold", HoldAction::Uphold), form).await
 }
 
@@ -33,7 +32,7 @@ async fn act(
     (State(shop), staff, visitor, PathIds(id)): Visit,
     (name, action): (&'static str, HoldAction),
     form: ReasonForm,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let reason = match HoldFormState::check(name, form.reason, &form.confirm) {
         Ok(reason) => reason,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
@@ -20,7 +19,7 @@ use pages::Chrome;
 use pages::filters::{self, grouped};
 use store::AuditReason;
 use web::extract::{Form, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
-use web::{Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
+use web::{Answer, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
 use words::fill;
 
 #[derive(Default, Deserialize)]
@@ -33,7 +32,7 @@ pub struct GroupsQuery {
 pub async fn list(
     (State(shop), _, visitor, PathIds(sale)): StaffVisitTo<ViewConsole, SaleId>,
     Query(GroupsQuery { after }): Query<GroupsQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let after: usize = after.read("after")?.unwrap_or_default();
     let entry = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let goods_name = goods_name_and_cover(Some(&*entry), visitor.locale).0;
@@ -65,7 +64,7 @@ pub async fn list(
 }
 
 /// The page while the accounts of the sale are compared for the first time.
-fn being_compared(chrome: Chrome, sale: SaleId, goods_name: String) -> Result<Response, Problem> {
+fn being_compared(chrome: Chrome, sale: SaleId, goods_name: String) -> Answer {
     let t = &words::text(chrome.locale).holds;
     let back = (format!("/admin/sales/{sale}"), format!("← {}", t.back));
     computing(ComputingPage { chrome, sale, goods_name, title: t.title, back })
@@ -95,7 +94,7 @@ impl HoldQuery {
 pub async fn show(
     (State(shop), staff, visitor, PathIds(ids)): StaffVisitTo<ViewConsole, (SaleId, UserId)>,
     Query(query): Query<HoldQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let notice = HoldNotice::of(words::text(visitor.locale), &query.done, query.counts());
     page(&shop, &visitor, ids, &query.after, staff.may::<SupportShoppers>(), notice, HoldFormState::default()).await
 }
@@ -108,7 +107,7 @@ async fn page(
     may_act: bool,
     notice: Option<HoldNotice>,
     form: HoldFormState,
-) -> Result<Response, Problem> {
+) -> Answer {
     let entry = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let goods_name = goods_name_and_cover(Some(&*entry), visitor.locale).0;
     let after: Option<UserId> = after.read("after")?;
@@ -149,15 +148,15 @@ impl GroupForm {
 
 type Visit = StaffVisitTo<SupportShoppers, (SaleId, UserId)>;
 
-pub async fn hold(visit: Visit, Form(form): Form<GroupForm>) -> Result<Response, Problem> {
+pub async fn hold(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
     act(visit, ("hold", Some(HoldAction::Hold)), form).await
 }
 
-pub async fn release(visit: Visit, Form(form): Form<GroupForm>) -> Result<Response, Problem> {
+pub async fn release(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
     act(visit, ("release", Some(HoldAction::Release)), form).await
 }
 
-pub async fn refund(visit: Visit, Form(form): Form<GroupForm>) -> Result<Response, Problem> {
+pub async fn refund(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
     act(visit, ("refund", None), form).await
 }
 
@@ -166,7 +165,7 @@ async fn act(
     (State(shop), staff, visitor, PathIds((sale, user))): Visit,
     (name, action): (&'static str, Option<HoldAction>),
     form: GroupForm,
-) -> Result<Response, Problem> {
+) -> Answer {
     let orders = form.orders()?;
     let reason = match HoldFormState::check(name, form.reason, &form.confirm) {
         Ok(reason) => reason,

@@ -11,7 +11,6 @@ use std::str::FromStr;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
@@ -20,7 +19,7 @@ use domain::wire::wire_enum;
 use domain::{ParcelState, SaleState};
 use pages::{Chrome, filters};
 use web::extract::Visitor;
-use web::{FieldError, Problem, error_text, personal};
+use web::{Answer, FieldError, Problem, error_text, personal};
 use words::{Text, fill};
 
 /// Items of one batch. Each takes a transaction or more.
@@ -81,7 +80,7 @@ fn size_warning(visitor: &Visitor, count: usize) -> Option<&'static str> {
     }
 }
 
-fn answer(page: BulkPage) -> Result<Response, Problem> {
+fn answer(page: BulkPage) -> Answer {
     let is_refused = page.warning.is_some() || !page.errors.is_empty();
     personal(if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK }, &page)
 }

@@ -16,7 +16,7 @@ use domain::text::tidy;
 use domain::{ConsoleList, Locale, SavedView, UserId};
 use store::SaveViewOutcome;
 use web::extract::{Density, Form, PathIds, State, ViewConsole, Visitor, own_path};
-use web::{Code, Problem, Shop, see_other};
+use web::{Answer, Code, Problem, Shop, see_other};
 use words::{TablesText, fill, text};
 
 /// The notice that the query of a list may carry after a form about views.
@@ -107,10 +107,7 @@ fn notice(outcome: SaveViewOutcome, done: &'static str) -> Result<&'static str, 
     }
 }
 
-pub async fn save(
-    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
-    Form(form): Form<NewViewForm>,
-) -> Result<Response, Problem> {
+pub async fn save((State(shop), staff, visitor): StaffVisit<ViewConsole>, Form(form): Form<NewViewForm>) -> Answer {
     let list: ConsoleList = form.list.parse().map_err(|()| Problem::invalid_field("list", "unknown"))?;
     let query = ListQuery::read(list, &form.query);
     if !is_readable(&shop, &query).await? {
@@ -125,7 +122,7 @@ pub async fn save(
 pub async fn rename(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, Uuid>,
     Form(form): Form<ViewForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let owner = staff.session.user_id;
     let view = shop.store.saved_views().get(owner, id).await?.ok_or(Code::NotFound)?;
     let query = ListQuery::read(view.list, &view.query);
@@ -134,9 +131,7 @@ pub async fn rename(
     Ok(back(&query, visitor.locale, notice(outcome, "renamed")?))
 }
 
-pub async fn delete(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, Uuid>,
-) -> Result<Response, Problem> {
+pub async fn delete((State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, Uuid>) -> Answer {
     let owner = staff.session.user_id;
     let view = shop.store.saved_views().get(owner, id).await?.ok_or(Code::NotFound)?;
     shop.store.saved_views().delete(owner, id).await?;
@@ -343,10 +338,7 @@ pub struct DensityForm {
     next: String,
 }
 
-pub async fn set(
-    (State(shop), ..): StaffVisit<ViewConsole>,
-    Form(form): Form<DensityForm>,
-) -> Result<Response, Problem> {
+pub async fn set((State(shop), ..): StaffVisit<ViewConsole>, Form(form): Form<DensityForm>) -> Answer {
     let density: Density = form.density.parse().map_err(|()| Problem::invalid_field("density", "unknown"))?;
     let cookie = [(SET_COOKIE, density.set_cookie(shop.config.is_https()))];
     if form.next.is_empty() {

@@ -4,7 +4,6 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -15,7 +14,7 @@ use pages::{Chrome, filters};
 use store::{FoundOrder, FoundQuestion, OrderSearch, UserSearch};
 use web::extract::{Query, State, ViewConsole, Visitor};
 use web::shared::paths::console_link;
-use web::{Problem, Shop, personal, private};
+use web::{Answer, Problem, Shop, personal, private};
 
 /// Hits of each kind.
 const MAX_OF_A_KIND: usize = 6;
@@ -28,20 +27,14 @@ pub struct SearchQuery {
     q: String,
 }
 
-pub async fn page(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<SearchQuery>,
-) -> Result<Response, Problem> {
+pub async fn page((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<SearchQuery>) -> Answer {
     let hits = find(&shop, &visitor, &query.q).await?;
     let chrome = visitor.chrome_at(format!("/admin/search?lang={}", visitor.locale));
     personal(StatusCode::OK, &SearchPage { chrome, q: query.q, hits })
 }
 
 /// The same for the palette.
-pub async fn hits(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<SearchQuery>,
-) -> Result<Response, Problem> {
+pub async fn hits((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<SearchQuery>) -> Answer {
     let hits = find(&shop, &visitor, &query.q).await?;
     Ok(private(json!({"hits": hits})))
 }

@@ -6,7 +6,6 @@ pub mod line;
 use askama::Template;
 use axum::extract::RawQuery;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +24,9 @@ use store::{AuditFilter, AuditRow, Store};
 use web::extract::{Permission, Query, Staff, State, ViewConsole, ViewSecurity};
 use web::shared::paths::link_query;
 use web::shared::validation::{period, zone_of_days, zone_or_own};
-use web::{Cursor, FieldError, LARGE_PAGE_SIZE, Problem, Shop, error_text, goods_name_and_cover, personal, private};
+use web::{
+    Answer, Cursor, FieldError, LARGE_PAGE_SIZE, Problem, Shop, error_text, goods_name_and_cover, personal, private,
+};
 use words::audit_action;
 
 #[derive(Serialize, JsonSchema)]
@@ -57,10 +58,7 @@ impl From<AuditRow> for AuditEntry {
 }
 
 /// One page of the log, newest first.
-pub async fn list(
-    (State(shop), staff): StaffCall<ViewConsole>,
-    Query(query): Query<AuditLogQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), staff): StaffCall<ViewConsole>, Query(query): Query<AuditLogQuery>) -> Answer {
     let page = audit_log_page(&shop.store, &staff, &query).await?;
     let entries = page.items.into_iter().map(AuditEntry::from).collect();
     Ok(private(AuditLogPage { entries, next: page.next }))
@@ -184,7 +182,7 @@ pub async fn page(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     RawQuery(raw): RawQuery,
     Query(mut query): Query<AuditLogQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Log, raw.as_deref()).await?;
     query.zone = zone_or_own(&query.zone, &visitor.shop).1;
     let errors = query.filter().1;

@@ -1,7 +1,6 @@
 //! Orders of shoppers: search, detail, cancellation, refund, and the feed of changes for programs that keep a copy of all
 //! orders and must not miss one.
 
-use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +20,7 @@ use store::{
 use web::extract::{ClientAddress, Json, PathIds, Query, ReadAddresses, Staff, State, SupportShoppers, ViewConsole};
 use web::shared::approvals::{self, ApprovalJson};
 use web::shared::orders::{InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, ReturnJson};
-use web::{Code, Cursor, Problem, Repeatable, Shop, private};
+use web::{Answer, Code, Cursor, Problem, Repeatable, Shop, private};
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FoundOrderJson {
@@ -56,10 +55,7 @@ pub(crate) async fn found_orders(store: &Store, found: Vec<FoundOrder>) -> Resul
 }
 
 /// Orders that match, newest first.
-pub async fn search(
-    (State(shop), _): StaffCall<ViewConsole>,
-    Query(query): Query<OrderSearchQuery>,
-) -> Result<Response, Problem> {
+pub async fn search((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<OrderSearchQuery>) -> Answer {
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
     let found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
     let orders = found_orders(&shop.store, found.items).await?;
@@ -132,11 +128,11 @@ impl From<PaymentRecord> for AdminPaymentJson {
 }
 
 /// One order with its history, payments and webhooks.
-pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, OrderId>) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, OrderId>) -> Answer {
     detail(&shop, id).await
 }
 
-pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
+pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Answer {
     let order = existing_order(shop, id).await?;
     let held_at = shop.store.orders().lasting_holds(&[id]).await?.get(&id).map(|hold| hold.held_at);
     let history = shop.store.orders().steps(&order).await?;
@@ -178,7 +174,7 @@ pub async fn recipient(
     (State(shop), staff, PathIds(id)): StaffCallTo<ReadAddresses, OrderId>,
     ClientAddress(client): ClientAddress,
     Json(RevealRequest { reason }): Json<RevealRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = existing_order(&shop, id).await?;
     let reason = check_reveal_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     let recipient = reveal_recipient(&shop, &staff, client, &order, &reason).await?;
@@ -211,7 +207,7 @@ async fn check_reason(shop: &Shop, of: &Order, request: &StaffActionRequest) -> 
 pub async fn cancel(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     Json(request): Json<StaffActionRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = existing_order(&shop, id).await?;
     let reason = check_reason(&shop, &order, &request).await?;
     match shop.orders.cancel_for_staff(&order, staff.session.user_id, reason.by(staff.actor())).await? {
@@ -226,7 +222,7 @@ pub async fn refund(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     repeatable: Repeatable,
     Json(request): Json<StaffActionRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = existing_order(&shop, id).await?;
     let reason = check_reason(&shop, &order, &request).await?;
     let what = StaffRefund::Order(order.sale_id, id);
@@ -256,7 +252,7 @@ pub async fn refund_part(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     repeatable: Repeatable,
     Json(request): Json<PartialRefundRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     existing_order(&shop, id).await?;
     let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
     let to = request.to.unwrap_or(RefundTarget::Payer);
@@ -271,7 +267,7 @@ pub(crate) async fn refund_for(
     what: StaffRefund<'_>,
     staff: &Staff<SupportShoppers>,
     (reason, if_disputed): (&StaffActionReason, IfDisputed),
-) -> Result<Response, Problem> {
+) -> Answer {
     let by = staff.session.user_id;
     match shop.staff_refunds.refund(repeatable.refund(), what, by, reason.by(staff.actor()), if_disputed).await? {
         RefundAnswer::Begun => detail(shop, order).await,
@@ -311,10 +307,7 @@ struct ChangedOrderList {
 }
 
 /// Orders that were changed after the cursor, or since the oldest change that is stored.
-pub async fn changes(
-    (State(shop), _): StaffCall<ViewConsole>,
-    Query(query): Query<ChangesQuery>,
-) -> Result<Response, Problem> {
+pub async fn changes((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<ChangesQuery>) -> Answer {
     let page = shop.store.orders().changed_orders(query.after.read("after")?).await?.ok_or(Code::CursorExpired)?;
     let orders = found_orders(&shop.store, page.orders).await?;
     let list = ChangedOrderList { orders, next: page.next.to_string(), has_more: page.has_more };

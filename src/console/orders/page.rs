@@ -3,7 +3,6 @@
 
 use axum::extract::RawQuery;
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 
 use crate::linked_accounts::holds::HoldFormState;
@@ -22,13 +21,15 @@ use store::{NewPartialRefund, RefundRefusal, StaffAction, StaffRefund};
 use web::extract::{ClientAddress, Form, PathIds, Query, ReadAddresses, State, SupportShoppers, ViewConsole, Visitor};
 use web::shared::validation::price;
 use web::views::AddressView;
-use web::{Code, FieldError, NoticeQuery, Problem, Repeatable, Shop, goods_name_and_cover, personal, see_other};
+use web::{
+    Answer, Code, FieldError, NoticeQuery, Problem, Repeatable, Shop, goods_name_and_cover, personal, see_other,
+};
 
 pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     RawQuery(raw): RawQuery,
     Query(mut query): Query<OrderSearchQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Orders, raw.as_deref()).await?;
     let mut totals = None;
     let (status, found, errors) = match query.read(&shop.store).await? {
@@ -67,7 +68,7 @@ pub async fn list(
 pub async fn show(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, OrderId>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let state = OrderPageState { done, may_act: staff.may::<SupportShoppers>(), ..OrderPageState::default() };
     page(&shop, &visitor, order, StatusCode::OK, state).await
@@ -101,7 +102,7 @@ pub(crate) async fn page(
     mut order: Order,
     status: StatusCode,
     state: OrderPageState,
-) -> Result<Response, Problem> {
+) -> Answer {
     order.mask_recipient();
     let order_id = order.id;
     let entry = shop.catalogue.entry(order.sale_id).await?;
@@ -151,7 +152,7 @@ pub async fn recipient(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ReadAddresses, OrderId>,
     ClientAddress(client): ClientAddress,
     Form(form): Form<RevealForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let mut state = OrderPageState { may_act: staff.may::<SupportShoppers>(), ..OrderPageState::default() };
     match check_reveal_reason(&form.reason) {
@@ -199,7 +200,7 @@ pub async fn cancel(
     visit: StaffVisitTo<SupportShoppers, OrderId>,
     repeatable: Repeatable,
     Form(form): Form<StaffActionForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     act(visit, repeatable, StaffAction::Cancel, form).await
 }
 
@@ -207,7 +208,7 @@ pub async fn refund(
     visit: StaffVisitTo<SupportShoppers, OrderId>,
     repeatable: Repeatable,
     Form(form): Form<StaffActionForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     act(visit, repeatable, StaffAction::Refund, form).await
 }
 
@@ -229,7 +230,7 @@ pub async fn refund_part(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
     repeatable: Repeatable,
     Form(mut form): Form<PartialRefundForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let amount = price(&form.amount, order.amount.currency).filter(|amount| amount.amount > 0);
     let reason = StaffActionReason::check(&form.reason, &form.message);
@@ -267,7 +268,7 @@ pub(crate) async fn refunded(
     answer: RefundAnswer,
     done: &str,
     mut form: StaffActionForm,
-) -> Result<Response, Problem> {
+) -> Answer {
     let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
     match answer {
         RefundAnswer::Begun => return Ok(see_other(&format!("{path}&done={done}"))),
@@ -285,7 +286,7 @@ async fn act(
     repeatable: Repeatable,
     action: StaffAction,
     mut form: StaffActionForm,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let is_held = shop.orders.hold(&order).await?.is_some();
     let checked = StaffActionReason::check(&form.reason, &form.message);

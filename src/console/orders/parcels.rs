@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::extract::multipart::{Multipart, MultipartRejection};
 use axum::http::StatusCode;
-use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -18,7 +17,7 @@ use orders::parcels::{MAX_LINES, ParcelLine, ParcelReport};
 use pages::{Chrome, filters};
 use store::ParcelActor;
 use web::extract::{Form, Json, LongForm, PathIds, State, SupportShoppers, UPLOAD_TIMEOUT, ViewConsole, Visitor};
-use web::{Code, FieldError, Problem, error_text, personal, private, see_other};
+use web::{Answer, Code, FieldError, Problem, error_text, personal, private, see_other};
 use words::{field_error, problem};
 
 /// Bytes of a file of parcels. A line has about a hundred.
@@ -45,7 +44,7 @@ pub struct ParcelRequest {
 pub async fn move_parcel(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     Json(request): Json<ParcelRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let label = ParcelLabel::check(&request.carrier, &request.number).map_err(Problem::invalid)?;
     let wanted = ParcelMove { order: id, to: request.state, label, seen: request.version };
     shop.orders.move_parcel(&wanted, ParcelActor::Staff(staff.actor())).await??;
@@ -91,7 +90,7 @@ pub async fn import(
     (State(shop), staff): StaffCall<SupportShoppers>,
     visitor: Visitor,
     Json(request): Json<ParcelFileRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let report = shop.orders.import_parcels(&request.csv, staff.actor(), request.dry_run).await?;
     let report = report.map_err(|code| Problem::invalid_field("csv", code))?;
     let refused = report.lines.iter().filter_map(|line| {
@@ -138,7 +137,7 @@ pub struct ParcelForm {
 pub async fn move_by_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
     Form(form): Form<ParcelForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
     let to = form.state.parse().map_err(|()| Problem::invalid_field("state", "bad_state").back(path.clone()))?;
     let label = match ParcelLabel::check(&form.carrier, &form.number) {
@@ -205,7 +204,7 @@ impl ParcelFilePage {
     }
 }
 
-pub async fn show((State(_), staff, visitor): StaffVisit<ViewConsole>) -> Result<Response, Problem> {
+pub async fn show((State(_), staff, visitor): StaffVisit<ViewConsole>) -> Answer {
     file_page(&visitor, StatusCode::OK, staff.may::<SupportShoppers>(), None, String::new(), Vec::new())
 }
 
@@ -216,16 +215,13 @@ fn file_page(
     report: Option<ParcelReport>,
     csv: String,
     errors: Vec<FieldError>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let chrome = visitor.chrome_at(format!("/admin/orders/parcels?lang={}", visitor.locale));
     personal(status, &ParcelFilePage { chrome, may_act, report, csv, errors })
 }
 
 /// Checks an uploaded file without carrying it out.
-pub async fn check(
-    visit: StaffVisit<SupportShoppers>,
-    upload: Result<Multipart, MultipartRejection>,
-) -> Result<Response, Problem> {
+pub async fn check(visit: StaffVisit<SupportShoppers>, upload: Result<Multipart, MultipartRejection>) -> Answer {
     let upload = upload.map_err(|_| Code::UnsupportedMediaType)?;
     let bytes = timeout(UPLOAD_TIMEOUT, read_file(upload)).await.map_err(|_| Code::RequestTimeout)??;
     match text_of_file(bytes) {
@@ -262,20 +258,16 @@ pub struct ParcelFileForm {
 pub async fn apply(
     visit: StaffVisit<SupportShoppers>,
     LongForm(ParcelFileForm { csv }): LongForm<ParcelFileForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     judge(visit, csv, false).await
 }
 
-fn refuse(visitor: &Visitor, code: &'static str) -> Result<Response, Problem> {
+fn refuse(visitor: &Visitor, code: &'static str) -> Answer {
     let errors = vec![FieldError::new("csv", code)];
     file_page(visitor, StatusCode::UNPROCESSABLE_ENTITY, true, None, String::new(), errors)
 }
 
-async fn judge(
-    (State(shop), staff, visitor): StaffVisit<SupportShoppers>,
-    csv: String,
-    is_rehearsed: bool,
-) -> Result<Response, Problem> {
+async fn judge((State(shop), staff, visitor): StaffVisit<SupportShoppers>, csv: String, is_rehearsed: bool) -> Answer {
     match shop.orders.import_parcels(&csv, staff.actor(), is_rehearsed).await? {
         Ok(report) => {
             let status = if report.is_refused() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };

@@ -1,7 +1,6 @@
 //! Returns of orders: staff accept or refuse them, and receive the goods with a refund.
 
 use axum::http::StatusCode;
-use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -16,7 +15,7 @@ use store::{ReceivedReturn, RefundRefusal, StaffRefund};
 use web::extract::{Form, Json, PathIds, State, SupportShoppers};
 use web::shared::approvals;
 use web::shared::validation::price;
-use web::{FieldError, Problem, Repeatable, Shop, see_other};
+use web::{Answer, FieldError, Problem, Repeatable, Shop, see_other};
 
 /// The answer to a return. The owner of the order reads it.
 #[derive(Deserialize, JsonSchema)]
@@ -31,24 +30,18 @@ async fn answer(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     words: &str,
     step: fn(String) -> ReturnStep,
-) -> Result<Response, Problem> {
+) -> Answer {
     let words = check_answer(words).map_err(|code| Problem::invalid_field("words", code))?;
     let order = existing_order(&shop, id).await?;
     shop.orders.answer_return(&order, &step(words), (staff.session.user_id, staff.actor())).await??;
     detail(&shop, id).await
 }
 
-pub async fn accept(
-    call: StaffCallTo<SupportShoppers, OrderId>,
-    Json(request): Json<ReturnAnswerRequest>,
-) -> Result<Response, Problem> {
+pub async fn accept(call: StaffCallTo<SupportShoppers, OrderId>, Json(request): Json<ReturnAnswerRequest>) -> Answer {
     answer(call, &request.words, ReturnStep::Accept).await
 }
 
-pub async fn refuse(
-    call: StaffCallTo<SupportShoppers, OrderId>,
-    Json(request): Json<ReturnAnswerRequest>,
-) -> Result<Response, Problem> {
+pub async fn refuse(call: StaffCallTo<SupportShoppers, OrderId>, Json(request): Json<ReturnAnswerRequest>) -> Answer {
     answer(call, &request.words, ReturnStep::Refuse).await
 }
 
@@ -87,7 +80,7 @@ pub async fn receive(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     repeatable: Repeatable,
     Json(request): Json<ReceiveRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = existing_order(&shop, id).await?;
     let texts = (request.reason.as_str(), request.message.as_str());
     let reason = check_reason(&shop, &order, request.restock, texts).await?.map_err(Problem::invalid)?;
@@ -114,17 +107,11 @@ pub struct ReturnForm {
     pub verb: &'static str,
 }
 
-pub async fn accept_by_form(
-    visit: StaffVisitTo<SupportShoppers, OrderId>,
-    Form(form): Form<ReturnForm>,
-) -> Result<Response, Problem> {
+pub async fn accept_by_form(visit: StaffVisitTo<SupportShoppers, OrderId>, Form(form): Form<ReturnForm>) -> Answer {
     answer_by_form(visit, form, ("accept", ReturnStep::Accept)).await
 }
 
-pub async fn refuse_by_form(
-    visit: StaffVisitTo<SupportShoppers, OrderId>,
-    Form(form): Form<ReturnForm>,
-) -> Result<Response, Problem> {
+pub async fn refuse_by_form(visit: StaffVisitTo<SupportShoppers, OrderId>, Form(form): Form<ReturnForm>) -> Answer {
     answer_by_form(visit, form, ("refuse", ReturnStep::Refuse)).await
 }
 
@@ -132,7 +119,7 @@ async fn answer_by_form(
     visit: StaffVisitTo<SupportShoppers, OrderId>,
     mut form: ReturnForm,
     (verb, step): (&'static str, fn(String) -> ReturnStep),
-) -> Result<Response, Problem> {
+) -> Answer {
     let (State(shop), staff, visitor, PathIds(id)) = &visit;
     let order = existing_order(shop, *id).await?;
     let words = match check_answer(&form.words) {
@@ -153,7 +140,7 @@ async fn show_again(
     order: Order,
     form: ReturnForm,
     verb: &'static str,
-) -> Result<Response, Problem> {
+) -> Answer {
     let state = OrderPageState { returned: ReturnForm { verb, ..form }, ..OrderPageState::acting() };
     page(shop, visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await
 }
@@ -162,7 +149,7 @@ pub async fn receive_by_form(
     visit: StaffVisitTo<SupportShoppers, OrderId>,
     repeatable: Repeatable,
     Form(mut form): Form<ReturnForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (State(shop), staff, visitor, PathIds(id)) = &visit;
     let order = existing_order(shop, *id).await?;
     let restock = form.restock == "yes";

@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use axum::response::Response;
 use futures::stream;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -19,7 +18,7 @@ use web::extract::{ClientAddress, Query, ReadAddresses, Staff, State, ViewConsol
 use web::shared::orders::parse_statuses;
 use web::shared::pagination::MAX_PAGE_SIZE;
 use web::shared::validation::{optional, time};
-use web::{Cursor, FieldError, LARGE_PAGE_SIZE, Problem, Shop};
+use web::{Answer, Cursor, FieldError, LARGE_PAGE_SIZE, Problem, Shop};
 
 /// The value of the filter by parcel for paid orders of which nothing was packed.
 pub const TO_PACK: &str = "to_pack";
@@ -223,7 +222,7 @@ pub async fn export(
     ClientAddress(client): ClientAddress,
     visitor: Visitor,
     Query(query): Query<OrderSearchQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
     // Logged before the first row is sent: an export that cannot be logged is refused.
     let details = json!({"filter": query.given(), "masked": !staff.may::<ReadAddresses>()});

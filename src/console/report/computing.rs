@@ -11,7 +11,7 @@ use axum::response::Response;
 
 use domain::SaleId;
 use pages::{Chrome, filters};
-use web::{Problem, personal};
+use web::{Answer, personal};
 
 /// How long a page waits for figures. Most sales have theirs by then, and every page should be there within 200 ms.
 pub const PAGE_PATIENCE: Duration = Duration::from_millis(100);
@@ -19,7 +19,7 @@ pub const PAGE_PATIENCE: Duration = Duration::from_millis(100);
 const RELOAD_AFTER_S: u32 = 2;
 
 /// The page that stands in for one whose figures are being computed.
-pub fn computing(page: ComputingPage) -> Result<Response, Problem> {
+pub fn computing(page: ComputingPage) -> Answer {
     Ok(reloading(personal(StatusCode::OK, &page)?, &page.chrome.path))
 }
 

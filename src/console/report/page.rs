@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use futures::stream;
 
 use crate::StaffVisitTo;
@@ -18,7 +17,7 @@ use pages::filters::{self, grouped};
 use pages::plot::{Column, LinePlot, Scale, Series, columns};
 use store::StoreError;
 use web::extract::{PathIds, Staff, State, ViewConsole};
-use web::{Code, Problem, Shop, goods_name_and_cover, personal};
+use web::{Answer, Code, Problem, Shop, goods_name_and_cover, personal};
 use words::{ReportText, fill, refusal_reasons};
 
 const HEADER: [&str; 6] = ["section", "name", "from_ms", "value", "earlier", "difference"];
@@ -30,9 +29,7 @@ async fn sales(shop: &Shop, id: SaleId) -> Result<(Sale, Option<Sale>), Problem>
     Ok((sale, earlier))
 }
 
-pub async fn show(
-    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>) -> Answer {
     let (sale, earlier) = sales(&shop, id).await?;
     let entry = shop.catalogue.entry(id).await?;
     let goods_name = goods_name_and_cover(entry.as_deref(), visitor.locale).0;
@@ -64,11 +61,7 @@ pub async fn show(
 }
 
 /// Figures and the numbers behind the plots. They name no account.
-pub async fn export(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    PathIds(id): PathIds<SaleId>,
-) -> Result<Response, Problem> {
+pub async fn export(State(shop): State<Arc<Shop>>, _: Staff<ViewConsole>, PathIds(id): PathIds<SaleId>) -> Answer {
     let (sale, earlier) = sales(&shop, id).await?;
     let earlier = match earlier {
         Some(earlier) => {

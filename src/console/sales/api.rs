@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use domain::{GoodsId, Money, Phase, Sale, SaleId, SalePatch, SaleState};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, RequestId, SaleDraft, SaleRefusal, SaveOptions};
 use web::extract::{Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions};
 use web::shared::validation::{check_sale, check_window, doubts};
-use web::{Code, Cursor, FieldError, Problem, Repeatable, Shop, no_content, private, versioned};
+use web::{Answer, Code, Cursor, FieldError, Problem, Repeatable, Shop, no_content, private, versioned};
 
 /// A sale to create: what has no default, and any other values.
 #[derive(Deserialize)]
@@ -106,7 +106,7 @@ pub async fn create(
     (State(shop), admin): StaffCall<ManageSales>,
     Repeatable(request): Repeatable,
     Json(NewSale(new)): Json<NewSale>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let new = SalePatch { draw_beacon: shop.config.draw_beacon, ..new };
     let is_draft = new.draft == Some(true);
     let announce = if is_draft { Announce::Draft } else { Announce::ByWindow };
@@ -142,10 +142,7 @@ pub(crate) async fn planned(
 }
 
 /// Schedules a draft.
-pub async fn schedule(
-    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub async fn schedule((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>, request: Request) -> Answer {
     let body = match request.headers().contains_key(CONTENT_TYPE) {
         true => Json::<ScheduleRequest>::from_request(request, &shop).await?.0,
         false => ScheduleRequest::default(),
@@ -157,12 +154,12 @@ pub async fn schedule(
 }
 
 /// Makes a scheduled sale a draft again.
-pub async fn unschedule(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+pub async fn unschedule(call: StaffCallTo<ManageSales, SaleId>) -> Answer {
     change(call, SaleCommand::Unschedule).await
 }
 
 /// Deletes a draft.
-pub async fn delete((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+pub async fn delete((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>) -> Answer {
     shop.sales_admin.delete_draft(id, admin.actor()).await?;
     Ok(no_content())
 }
@@ -188,7 +185,7 @@ pub async fn checklist(
     (State(shop), _): StaffCall<ViewConsole>,
     visitor: Visitor,
     PathIds(id): PathIds<SaleId>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let sale = shop.store.sales().get(id).await?.ok_or(Code::NoSuchSale)?;
     let checks = shop.sales_admin.checklist(&sale).await?;
     let ready = checks.iter().all(|check| check.state != CheckState::NotOk);
@@ -206,19 +203,19 @@ fn checked(draft: SaleDraft) -> Result<SaleDraft, Problem> {
     }
 }
 
-pub async fn start(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+pub async fn start(call: StaffCallTo<ManageSales, SaleId>) -> Answer {
     change(call, SaleCommand::Start).await
 }
 
-pub async fn pause(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+pub async fn pause(call: StaffCallTo<ManageSales, SaleId>) -> Answer {
     change(call, SaleCommand::Pause).await
 }
 
-pub async fn resume(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+pub async fn resume(call: StaffCallTo<ManageSales, SaleId>) -> Answer {
     change(call, SaleCommand::Resume).await
 }
 
-pub async fn stop(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+pub async fn stop(call: StaffCallTo<ManageSales, SaleId>) -> Answer {
     change(call, SaleCommand::Stop).await
 }
 
@@ -226,17 +223,14 @@ pub async fn top_up(
     call: StaffCallTo<ManageSales, SaleId>,
     Repeatable(request): Repeatable,
     Json(StockTopUpRequest { units }): Json<StockTopUpRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     if !(1..=MAX_SALE_UNITS).contains(&units) {
         return Err(Problem::invalid_field("units", "bad_number"));
     }
     change(call, SaleCommand::TopUp(units, request)).await
 }
 
-async fn change(
-    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
-    change: SaleCommand,
-) -> Result<Response, Problem> {
+async fn change((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>, change: SaleCommand) -> Answer {
     let ChangedSale { sale, applied } = shop.sales_admin.change(id, change, admin.actor()).await?;
     Ok(Json(OneSale { sale, stock: applied }).into_response())
 }
@@ -284,10 +278,7 @@ pub struct SalesQuery {
 const SALES_PAGE_SIZE: usize = 100;
 
 /// Sales with their live counters, newest first.
-pub async fn list(
-    (State(shop), _): StaffCall<ViewConsole>,
-    Query(query): Query<SalesQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<SalesQuery>) -> Answer {
     let before = query.before.read("before")?;
     let overview = match query.current {
         true => shop.sales_admin.current().await?,
@@ -318,7 +309,7 @@ struct SaleResponse {
     sale: Sale,
 }
 
-pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId>) -> Answer {
     let sale = shop.store.sales().get(id).await?.ok_or(Code::NoSuchSale)?;
     Ok(versioned(sale.version, SaleResponse { sale }))
 }
@@ -329,7 +320,7 @@ pub async fn edit(
     (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
     headers: HeaderMap,
     Json(patch): Json<SalePatch>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let options = SaveOptions {
         announce: match patch.draft {
             None => Announce::ByWindow,

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -14,7 +13,7 @@ use domain::{Goods, Locale, Sale, SaleId, SaleState};
 use pages::{Chrome, filters};
 use web::extract::{Query, State, ViewConsole, Visitor};
 use web::shared::validation::zone_or_own;
-use web::{Problem, personal};
+use web::{Answer, personal};
 
 /// The opening hour that the calendar proposes for a new sale: the evening, when most shoppers have time.
 const DEFAULT_OPENING_HOUR: i8 = 20;
@@ -26,10 +25,7 @@ pub struct CalendarQuery {
     zone: String,
 }
 
-pub async fn show(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<CalendarQuery>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<CalendarQuery>) -> Answer {
     let now = shop.clock.now();
     let (zone, zone_name) = zone_or_own(&query.zone, &visitor.shop);
     // A month that cannot be read means the current one.

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use serde::Deserialize;
@@ -21,7 +20,7 @@ use store::{Redefinition, SaleRefusal};
 use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::SaleNoticeQuery;
 use web::shared::validation::time;
-use web::{Code, FieldError, Problem, Shop, error_text, personal, see_other};
+use web::{Answer, Code, FieldError, Problem, Shop, error_text, personal, see_other};
 use words::{fill, text};
 
 /// The values that a new form is filled with.
@@ -45,10 +44,7 @@ struct SaleFormState {
     note: Option<String>,
 }
 
-pub async fn blank(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<NewSaleQuery>,
-) -> Result<Response, Problem> {
+pub async fn blank((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<NewSaleQuery>) -> Answer {
     let model = match query.from.parse::<SaleId>() {
         Ok(id) => shop.store.sales().get(id).await?,
         Err(_) => None,
@@ -87,10 +83,7 @@ fn moved_into_future(window: Window, now: Timestamp) -> Window {
     Window { opens_at, closes_at }
 }
 
-pub async fn create(
-    (State(shop), admin, visitor): StaffVisit<ManageSales>,
-    Form(mut form): Form<SaleForm>,
-) -> Result<Response, Problem> {
+pub async fn create((State(shop), admin, visitor): StaffVisit<ManageSales>, Form(mut form): Form<SaleForm>) -> Answer {
     form.draw_beacon = shop.config.draw_beacon;
     let refusal = match form.parse(shop.clock.now()) {
         Err(errors) => return page(&shop, &visitor, None, form, SaleFormState::with_errors(errors)).await,
@@ -109,7 +102,7 @@ pub async fn create(
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
     Query(SaleNoticeQuery { done, applied }): Query<SaleNoticeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let sale = shop.store.sales().get(id).await?.ok_or(Code::NotFound)?;
     if !sale.state.is_planned() {
         return locked(&visitor, sale);
@@ -128,7 +121,7 @@ pub async fn show(
 pub async fn edit(
     (State(shop), admin, visitor, PathIds(id)): StaffVisitTo<ManageSales, SaleId>,
     Form(mut form): Form<SaleForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let sale = shop.store.sales().get(id).await?.ok_or(Code::NotFound)?;
     if !sale.state.is_planned() {
         return locked(&visitor, sale);
@@ -184,13 +177,7 @@ impl SaleFormState {
 }
 
 /// The page with the form of a new sale or a planned one.
-async fn page(
-    shop: &Shop,
-    visitor: &Visitor,
-    sale: Option<&Sale>,
-    form: SaleForm,
-    state: SaleFormState,
-) -> Result<Response, Problem> {
+async fn page(shop: &Shop, visitor: &Visitor, sale: Option<&Sale>, form: SaleForm, state: SaleFormState) -> Answer {
     let path = sale.map_or_else(|| "new".to_owned(), |sale| format!("{}/edit", sale.id));
     let chrome = visitor.chrome_at(format!("/admin/sales/{path}?lang={}", visitor.locale));
     let checklist = match sale {
@@ -215,10 +202,7 @@ async fn page(
 }
 
 /// The card of a sale as a form is filled in, for the script that follows what is typed.
-pub async fn preview(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(form): Query<SaleForm>,
-) -> Result<Response, Problem> {
+pub async fn preview((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(form): Query<SaleForm>) -> Answer {
     let goods = match form.goods_id.parse() {
         Ok(id) => shop.store.goods().get(id).await?,
         Err(_) => None,
@@ -244,7 +228,7 @@ struct SaleCard<'a> {
 }
 
 /// A sale that has begun cannot be edited; only its stock can be topped up.
-fn locked(visitor: &Visitor, sale: Sale) -> Result<Response, Problem> {
+fn locked(visitor: &Visitor, sale: Sale) -> Answer {
     let chrome = visitor.chrome_at(format!("/admin/sales/{}/edit?lang={}", sale.id, visitor.locale));
     personal(StatusCode::CONFLICT, &AdminSaleLocked { chrome, id: sale.id })
 }

@@ -3,7 +3,6 @@
 //! owner puts it away.
 
 use askama::Template;
-use axum::response::Response;
 use jiff::Timestamp;
 
 use crate::StaffVisit;
@@ -17,7 +16,7 @@ use pages::filters::{self, grouped};
 use store::{AuditFilter, MAX_COUNTED_PENDING, StoreError};
 use web::extract::{ManageStaff, State, Visitor};
 use web::shared::paths::console_link;
-use web::{Code, Problem, Shop, see_other};
+use web::{Answer, Code, Problem, Shop, see_other};
 use words::{OverviewText, fill, text};
 
 #[derive(Debug, Template)]
@@ -214,7 +213,7 @@ pub async fn first_steps(
 }
 
 /// Puts the list away for all owners.
-pub async fn dismiss((State(shop), staff, visitor): StaffVisit<ManageStaff>) -> Result<Response, Problem> {
+pub async fn dismiss((State(shop), staff, visitor): StaffVisit<ManageStaff>) -> Answer {
     let settings = shop.store.shop_settings().get().await?;
     let after = ShopSettings { knows_steps: true, ..settings };
     let saved = shop.store.shop_settings().put(after, staff.actor(), shop.clock.now()).await?;

@@ -18,7 +18,7 @@ use control::sales_admin::{AppliedParts, ChangedSale, PastSales, SaleCommand, Sa
 use domain::{ConsoleList, Goods, GoodsId, Locale, Sale, SaleId};
 use store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
 use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
-use web::{Code, Cursor, Problem, Repeatable, Shop, personal, see_other};
+use web::{Answer, Code, Cursor, Problem, Repeatable, Shop, personal, see_other};
 
 /// Ended sales on one page.
 const PAST_PAGE_SIZE: i64 = 10;
@@ -64,7 +64,7 @@ pub async fn sales(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
     RawQuery(raw): RawQuery,
     Query(query): Query<SaleListQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     page(&shop, &visitor, StatusCode::OK, SaleListQuery { raw, ..query }, None).await
 }
 
@@ -80,7 +80,7 @@ async fn page(
     status: StatusCode,
     query: SaleListQuery,
     warning: Option<SaleWarning>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let now = shop.clock.now();
     let before = query.before.read::<PastCursor>("before")?.map(|PastCursor(closed, id)| (closed, id));
     let current = shop.sales_admin.current().await?;
@@ -223,7 +223,7 @@ type SaleActionRequest = StaffVisitTo<ManageSales, SaleId>;
 /// Defines a handler for each action that only has to be confirmed.
 macro_rules! actions {
     ($($name:ident $done:literal $command:expr;)*) => {$(
-        pub async fn $name(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Result<Response, Problem> {
+        pub async fn $name(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Answer {
             let command = form.is_confirmed().then_some($command);
             apply(request, &form, command, $done).await
         }
@@ -238,7 +238,7 @@ actions! {
     unschedule "unscheduled" SaleCommand::Unschedule;
 }
 
-pub async fn stop(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Result<Response, Problem> {
+pub async fn stop(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Answer {
     let (.., PathIds(id)) = &request;
     let is_confirmed = form.is_confirmed() && form.typed.trim() == id.to_string();
     apply(request, &form, is_confirmed.then_some(SaleCommand::Stop), "stopped").await
@@ -248,7 +248,7 @@ pub async fn top_up(
     request: SaleActionRequest,
     Repeatable(id): Repeatable,
     Form(form): Form<SaleActionForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let units = form.units.trim().parse().ok().filter(|units| (1..=MAX_SALE_UNITS).contains(units));
     let Some(units) = units else {
         let (State(shop), _, visitor, PathIds(id)) = request;
@@ -260,7 +260,7 @@ pub async fn top_up(
 }
 
 /// Sends a simulated crowd through the shop, and shows the cockpit of the sale to which it comes.
-pub async fn send_crowd((State(shop), _, visitor): StaffVisit<ManageSales>) -> Result<Response, Problem> {
+pub async fn send_crowd((State(shop), _, visitor): StaffVisit<ManageSales>) -> Answer {
     let send = shop.send_crowd.as_ref().ok_or(Code::NotFound)?;
     let sale = send().await.map_err(Problem::internal)?;
     Ok(see_other(&format!("/admin/sales/{sale}?lang={}", visitor.locale)))
@@ -269,7 +269,7 @@ pub async fn send_crowd((State(shop), _, visitor): StaffVisit<ManageSales>) -> R
 pub async fn delete(
     (State(shop), admin, visitor, PathIds(id)): SaleActionRequest,
     Form(form): Form<SaleActionForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     if !form.is_confirmed() {
         return unconfirmed(&shop, &visitor, None).await;
     }
@@ -286,7 +286,7 @@ async fn apply(
     form: &SaleActionForm,
     confirmed: Option<SaleCommand>,
     done: &str,
-) -> Result<Response, Problem> {
+) -> Answer {
     let sale_page = form.page_of(id);
     let Some(command) = confirmed else { return unconfirmed(&shop, &visitor, sale_page).await };
     match shop.sales_admin.change(id, command, admin.actor()).await {
@@ -298,17 +298,12 @@ async fn apply(
     }
 }
 
-async fn unconfirmed(shop: &Shop, visitor: &Visitor, sale_page: Option<SaleId>) -> Result<Response, Problem> {
+async fn unconfirmed(shop: &Shop, visitor: &Visitor, sale_page: Option<SaleId>) -> Answer {
     let text = words::problem("not_confirmed").text(visitor.locale);
     warn(shop, visitor, sale_page, StatusCode::UNPROCESSABLE_ENTITY, SaleWarning { text, other: None }).await
 }
 
-async fn refuse(
-    shop: &Shop,
-    visitor: &Visitor,
-    sale_page: Option<SaleId>,
-    refusal: SaleRefusal,
-) -> Result<Response, Problem> {
+async fn refuse(shop: &Shop, visitor: &Visitor, sale_page: Option<SaleId>, refusal: SaleRefusal) -> Answer {
     let (words, other) = match &refusal {
         SaleRefusal::Store(_) => return Err(refusal.into()),
         SaleRefusal::InPast => (Some("in_past"), None),
@@ -327,7 +322,7 @@ async fn warn(
     sale_page: Option<SaleId>,
     status: StatusCode,
     warning: SaleWarning,
-) -> Result<Response, Problem> {
+) -> Answer {
     match sale_page {
         Some(id) => cockpit::show_with_warning(shop, visitor, id, status, warning.text).await,
         None => {

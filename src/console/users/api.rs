@@ -17,7 +17,7 @@ use web::extract::{
 use web::shared::SessionJson;
 use web::shared::orders::OrderJson;
 use web::{
-    Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, NotKept, Problem, Repeatable, created, private, versioned,
+    Answer, Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, NotKept, Problem, Repeatable, created, private, versioned,
 };
 
 /// An account as the staff see it.
@@ -83,16 +83,13 @@ struct AccountWithPassword {
     password: String,
 }
 
-pub async fn users(
-    (State(shop), _): StaffCall<ViewConsole>,
-    Query(query): Query<UserSearchQuery>,
-) -> Result<Response, Problem> {
+pub async fn users((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<UserSearchQuery>) -> Answer {
     let found = find_users(&shop.store, &query).await?;
     let users = found.items.into_iter().map(AccountJson::from).collect();
     Ok(private(AccountList { users, next: found.next }))
 }
 
-pub async fn user((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, UserId>) -> Result<Response, Problem> {
+pub async fn user((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, UserId>) -> Answer {
     let user = shop.store.accounts().user(id).await?.ok_or(Code::NotFound)?;
     let sessions = shop.store.sessions().sessions_of(id, shop.clock.now()).await?;
     let sessions = sessions.into_iter().map(SessionJson::masked).collect();
@@ -111,28 +108,28 @@ pub struct BlockRequest {
 pub async fn block(
     call: StaffCallTo<SupportShoppers, UserId>,
     Json(BlockRequest { reason }): Json<BlockRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let reason = check_block_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     change(call, AccountChange::Block { reason }).await
 }
 
-pub async fn unblock(call: StaffCallTo<SupportShoppers, UserId>) -> Result<Response, Problem> {
+pub async fn unblock(call: StaffCallTo<SupportShoppers, UserId>) -> Answer {
     change(call, AccountChange::Unblock).await
 }
 
-pub async fn end_sessions(call: StaffCallTo<SupportShoppers, UserId>) -> Result<Response, Problem> {
+pub async fn end_sessions(call: StaffCallTo<SupportShoppers, UserId>) -> Answer {
     change(call, AccountChange::EndSessions).await
 }
 
 /// Sends the user a link that starts a recovery. The user finishes it.
 pub async fn start_recovery(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, UserId>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     shop.accounts.start_recovery_for(&staff.session, id).await??;
     Ok(StatusCode::ACCEPTED)
 }
 
-async fn change<P: Permission>(call: StaffCallTo<P, UserId>, change: AccountChange) -> Result<Response, Problem> {
+async fn change<P: Permission>(call: StaffCallTo<P, UserId>, change: AccountChange) -> Answer {
     change_version(call, None, change).await
 }
 
@@ -141,12 +138,12 @@ async fn change_version<P: Permission>(
     (State(shop), staff, PathIds(id)): StaffCallTo<P, UserId>,
     versions: Option<Vec<i64>>,
     change: AccountChange,
-) -> Result<Response, Problem> {
+) -> Answer {
     let user = shop.accounts.change_account(&staff.session, AccountEdit { id, versions }, &change).await?;
     Ok(versioned(user.version, OneAccount { user: user.into() }))
 }
 
-pub async fn staff((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
+pub async fn staff((State(shop), _): StaffCall<ManageStaff>) -> Answer {
     let staff = shop.store.accounts().staff().await?.into_iter().map(AccountJson::from).collect();
     Ok(private(StaffList { staff }))
 }
@@ -170,7 +167,7 @@ pub async fn add_staff(
     (State(shop), by): StaffCall<ManageStaff>,
     Repeatable(request): Repeatable,
     Json(new): Json<NewStaffMember>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let role = checked_role(&new.role)?;
     let (user, password) = shop.accounts.add_staff(&by.session, &new.username, role, request).await??;
     let location = format!("/api/admin/users/{}", user.id);
@@ -190,12 +187,12 @@ pub async fn set_role(
     call: StaffCallTo<ManageStaff, UserId>,
     headers: HeaderMap,
     Json(new): Json<RoleRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     change_version(call, expected_versions(&headers), AccountChange::SetRole(checked_role(&new.role)?)).await
 }
 
 /// Takes the role of a member of the staff away. With `If-Match`, only if the account has a version that it names.
-pub async fn dismiss(call: StaffCallTo<ManageStaff, UserId>, headers: HeaderMap) -> Result<Response, Problem> {
+pub async fn dismiss(call: StaffCallTo<ManageStaff, UserId>, headers: HeaderMap) -> Answer {
     change_version(call, expected_versions(&headers), AccountChange::SetRole(Role::User)).await
 }
 
@@ -203,7 +200,7 @@ fn policy_answer(policy: StaffPolicy) -> Response {
     versioned(policy.version, StaffPolicyBody { second_factor_required: policy.second_factor_required })
 }
 
-pub async fn policy((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
+pub async fn policy((State(shop), _): StaffCall<ManageStaff>) -> Answer {
     Ok(policy_answer(shop.store.accounts().staff_policy().await?))
 }
 
@@ -219,20 +216,18 @@ pub async fn set_policy(
     (State(shop), by): StaffCall<ManageStaff>,
     headers: HeaderMap,
     Json(policy): Json<StaffPolicyBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (versions, required) = (expected_versions(&headers), policy.second_factor_required);
     Ok(policy_answer(shop.accounts.require_second_factor(&by.session, versions.as_deref(), required).await?))
 }
 
 /// Gives a member of the staff a temporary password, which only this answer carries.
-pub async fn reset_password(
-    (State(shop), by, PathIds(id)): StaffCallTo<ManageStaff, UserId>,
-) -> Result<Response, Problem> {
+pub async fn reset_password((State(shop), by, PathIds(id)): StaffCallTo<ManageStaff, UserId>) -> Answer {
     let (user, password) = shop.accounts.reset_password(&by.session, id).await??;
     Ok(private(AccountWithPassword { user: user.into(), password }))
 }
 
-pub async fn reset_second_factor(call: StaffCallTo<ManageStaff, UserId>) -> Result<Response, Problem> {
+pub async fn reset_second_factor(call: StaffCallTo<ManageStaff, UserId>) -> Answer {
     change(call, AccountChange::ResetSecondFactor).await
 }
 

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use uuid::Uuid;
 
 use crate::StaffVisit;
@@ -13,12 +12,9 @@ use pages::{Chrome, filters};
 use store::Mail;
 use web::extract::{Query, ReadMail, State};
 use web::shared::pagination::BeforeQuery;
-use web::{LARGE_PAGE_SIZE, Problem, personal};
+use web::{Answer, LARGE_PAGE_SIZE, personal};
 
-pub async fn show(
-    (State(shop), _, visitor): StaffVisit<ReadMail>,
-    Query(query): Query<BeforeQuery>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, visitor): StaffVisit<ReadMail>, Query(query): Query<BeforeQuery>) -> Answer {
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
     let mails = shop.store.mail().mails(before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(mails, LARGE_PAGE_SIZE, |mail| mail.id.clone());

@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::extract::RawQuery;
 use axum::http::StatusCode;
-use axum::response::Response;
 
 use crate::lists::bulk::BulkUserAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink, list_bar};
@@ -16,14 +15,14 @@ use pages::{Chrome, filters};
 use store::{AccountChange, SessionRow, StaffPolicy, User};
 use web::extract::{Form, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
 use web::shared::balance_of;
-use web::{Code, DEFAULT_PAGE_SIZE, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
+use web::{Answer, Code, DEFAULT_PAGE_SIZE, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
 use words::problem;
 
 pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     RawQuery(raw): RawQuery,
     Query(query): Query<UserSearchQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let found = find_users(&shop.store, &query).await?;
     let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Users, raw.as_deref()).await?;
     let page = UsersPage {
@@ -41,7 +40,7 @@ pub async fn list(
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, UserId>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     page(&shop, &visitor, StatusCode::OK, id, UserPageState { done, ..UserPageState::default() }).await
 }
 
@@ -57,13 +56,7 @@ struct UserPageState {
     done: String,
 }
 
-async fn page(
-    shop: &Shop,
-    visitor: &Visitor,
-    status: StatusCode,
-    id: UserId,
-    shown: UserPageState,
-) -> Result<Response, Problem> {
+async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, id: UserId, shown: UserPageState) -> Answer {
     let user = shop.store.accounts().user(id).await?.ok_or(Code::NotFound)?;
     let sessions = shop.store.sessions().sessions_of(id, shop.clock.now()).await?;
     let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?.items;
@@ -81,7 +74,7 @@ fn user_path(locale: Locale, id: UserId) -> String {
 
 type UserAction = StaffVisitTo<SupportShoppers, UserId>;
 
-pub async fn block(visit: UserAction, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
+pub async fn block(visit: UserAction, Form(form): Form<ReasonForm>) -> Answer {
     match check_block_reason(&form.reason) {
         Ok(reason) => change(visit, form, AccountChange::Block { reason }).await,
         Err(code) => {
@@ -93,11 +86,11 @@ pub async fn block(visit: UserAction, Form(form): Form<ReasonForm>) -> Result<Re
     }
 }
 
-pub async fn unblock(visit: UserAction, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
+pub async fn unblock(visit: UserAction, Form(form): Form<ReasonForm>) -> Answer {
     change(visit, form, AccountChange::Unblock).await
 }
 
-pub async fn end_sessions(visit: UserAction, Form(form): Form<ReasonForm>) -> Result<Response, Problem> {
+pub async fn end_sessions(visit: UserAction, Form(form): Form<ReasonForm>) -> Answer {
     change(visit, form, AccountChange::EndSessions).await
 }
 
@@ -105,7 +98,7 @@ pub async fn end_sessions(visit: UserAction, Form(form): Form<ReasonForm>) -> Re
 pub async fn start_recovery(
     (State(shop), staff, visitor, PathIds(id)): UserAction,
     Form(form): Form<ReasonForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let refused = async |status: StatusCode, code: &'static str| {
         let state = UserPageState { problem: Some(code), ..UserPageState::default() };
         page(&shop, &visitor, status, id, state).await
@@ -126,7 +119,7 @@ async fn change(
     (State(shop), staff, visitor, PathIds(id)): UserAction,
     form: ReasonForm,
     change: AccountChange,
-) -> Result<Response, Problem> {
+) -> Answer {
     if form.confirm != "yes" {
         let state = UserPageState { reason: form.reason, problem: Some("not_confirmed"), ..UserPageState::default() };
         return page(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, id, state).await;

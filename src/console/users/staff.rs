@@ -2,7 +2,7 @@
 
 use axum::Extension;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use serde::Deserialize;
 
 use crate::users::page::{StaffPage, StaffPageState, TemporaryPassword};
@@ -12,14 +12,11 @@ use accounts::administration::staff_role;
 use domain::{Locale, Role, UserId};
 use store::{AccountChange, AccountEdit};
 use web::extract::{Form, ManageStaff, PathIds, Query, State, Visitor};
-use web::{Code, FieldError, NotKept, NoticeQuery, Problem, Repeatable, Shop, personal, see_other};
+use web::{Answer, Code, FieldError, NotKept, NoticeQuery, Problem, Repeatable, Shop, personal, see_other};
 
 type OwnerRequest = StaffVisit<ManageStaff>;
 
-pub async fn list(
-    (State(shop), _, visitor): OwnerRequest,
-    Query(NoticeQuery { done }): Query<NoticeQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), _, visitor): OwnerRequest, Query(NoticeQuery { done }): Query<NoticeQuery>) -> Answer {
     page(&shop, &visitor, StatusCode::OK, StaffPageState { done, ..StaffPageState::default() }).await
 }
 
@@ -33,7 +30,7 @@ impl StaffPageState {
     }
 }
 
-async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPageState) -> Result<Response, Problem> {
+async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPageState) -> Answer {
     let staff = shop.store.accounts().staff().await?;
     let chrome = visitor.chrome_at(staff_path(visitor.locale));
     let policy = shop.store.accounts().staff_policy().await?;
@@ -60,10 +57,7 @@ impl StaffMemberForm {
     }
 }
 
-pub async fn appoint(
-    (State(shop), staff, visitor): OwnerRequest,
-    Form(form): Form<StaffMemberForm>,
-) -> Result<Response, Problem> {
+pub async fn appoint((State(shop), staff, visitor): OwnerRequest, Form(form): Form<StaffMemberForm>) -> Answer {
     let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
     let user = shop.store.accounts().user_named(form.username.trim()).await?;
     let (Some(user), Some(role)) = (&user, staff_role(&form.role)) else {
@@ -81,7 +75,7 @@ pub async fn create(
     (State(shop), staff, visitor): OwnerRequest,
     Repeatable(request): Repeatable,
     Form(form): Form<StaffMemberForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
     let Some(role) = staff_role(&form.role) else {
         return page(&shop, &visitor, unprocessable, form.with_error("create", "role", "bad_role")).await;
@@ -116,21 +110,13 @@ fn shown_version(version: &str) -> Option<Vec<i64>> {
     version.parse().ok().map(|version| vec![version])
 }
 
-pub async fn set_role(
-    visit: OwnerRequest,
-    PathIds(id): PathIds<UserId>,
-    Form(form): Form<RoleForm>,
-) -> Result<Response, Problem> {
+pub async fn set_role(visit: OwnerRequest, PathIds(id): PathIds<UserId>, Form(form): Form<RoleForm>) -> Answer {
     let role = staff_role(&form.role).filter(|_| form.confirm == "yes");
     let edit = AccountEdit { id, versions: shown_version(&form.version) };
     change(visit, edit, role.map(AccountChange::SetRole), "role").await
 }
 
-pub async fn dismiss(
-    visit: OwnerRequest,
-    PathIds(id): PathIds<UserId>,
-    Form(form): Form<ConfirmForm>,
-) -> Result<Response, Problem> {
+pub async fn dismiss(visit: OwnerRequest, PathIds(id): PathIds<UserId>, Form(form): Form<ConfirmForm>) -> Answer {
     change(visit, id, form.is_confirmed().then_some(AccountChange::SetRole(Role::User)), "dismiss").await
 }
 
@@ -138,7 +124,7 @@ pub async fn reset_second_factor(
     visit: OwnerRequest,
     PathIds(id): PathIds<UserId>,
     Form(form): Form<ConfirmForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     change(visit, id, form.is_confirmed().then_some(AccountChange::ResetSecondFactor), "reset").await
 }
 
@@ -147,7 +133,7 @@ pub async fn reset_password(
     (State(shop), staff, visitor): OwnerRequest,
     PathIds(id): PathIds<UserId>,
     Form(form): Form<ConfirmForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     if !form.is_confirmed() {
         return not_confirmed(&shop, &visitor).await;
     }
@@ -171,10 +157,7 @@ pub struct PolicyForm {
     version: String,
 }
 
-pub async fn set_policy(
-    (State(shop), staff, visitor): OwnerRequest,
-    Form(form): Form<PolicyForm>,
-) -> Result<Response, Problem> {
+pub async fn set_policy((State(shop), staff, visitor): OwnerRequest, Form(form): Form<PolicyForm>) -> Answer {
     if form.confirm != "yes" {
         return not_confirmed(&shop, &visitor).await;
     }
@@ -192,7 +175,7 @@ async fn change(
     edit: impl Into<AccountEdit>,
     confirmed: Option<AccountChange>,
     done: &str,
-) -> Result<Response, Problem> {
+) -> Answer {
     let Some(change) = confirmed else { return not_confirmed(&shop, &visitor).await };
     match shop.accounts.change_account(&staff.session, edit, &change).await {
         Ok(_) => Ok(see_other(&format!("{}&done={done}", staff_path(visitor.locale)))),
@@ -200,11 +183,11 @@ async fn change(
     }
 }
 
-async fn not_confirmed(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
+async fn not_confirmed(shop: &Shop, visitor: &Visitor) -> Answer {
     page(shop, visitor, StatusCode::UNPROCESSABLE_ENTITY, StaffPageState::with_problem("not_confirmed")).await
 }
 
-async fn refused(shop: &Shop, visitor: &Visitor, refusal: Problem) -> Result<Response, Problem> {
+async fn refused(shop: &Shop, visitor: &Visitor, refusal: Problem) -> Answer {
     let code = refusal.code();
     match code {
         Code::LastOwner | Code::Yourself | Code::NotAllowed | Code::SecondFactorRequired => {

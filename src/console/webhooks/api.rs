@@ -1,7 +1,7 @@
 //! Endpoints of events for programs: what owners do on the console's page.
 
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use domain::Page;
 use domain::event::{DeliveryState, EndpointState, EventChoice, EventKind, endpoint_url};
 use store::{AttemptResult, Delivery, Endpoint, EndpointEdit, Replay};
 use web::extract::{Json, ManageWebhooks, PathIds, Query, State};
-use web::{Cache, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, created, private};
+use web::{Answer, Cache, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, created, private};
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Webhook")]
@@ -77,12 +77,12 @@ pub(super) fn checked_choice(events: &[String]) -> Result<EventChoice, Problem> 
     EventChoice::parse(events).ok_or_else(|| Problem::invalid_field("events", "bad_events"))
 }
 
-pub async fn list((State(shop), _): StaffCall<ManageWebhooks>) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ManageWebhooks>) -> Answer {
     let webhooks = shop.store.events().endpoints().await?.into_iter().map(EndpointJson::from).collect();
     Ok(private(WebhookList { webhooks, events: EventChoice::options() }))
 }
 
-pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Answer {
     Ok(private(OneWebhook { webhook: found(&shop, id).await?.into() }))
 }
 
@@ -95,10 +95,7 @@ pub struct WebhookRequest {
     events: Vec<String>,
 }
 
-pub async fn add(
-    (State(shop), staff): StaffCall<ManageWebhooks>,
-    Json(new): Json<WebhookRequest>,
-) -> Result<Response, Problem> {
+pub async fn add((State(shop), staff): StaffCall<ManageWebhooks>, Json(new): Json<WebhookRequest>) -> Answer {
     let (url, choice) = (checked_url(&shop, &new.url)?, checked_choice(&new.events)?);
     let added = shop.webhooks.add(url, choice, staff.actor()).await?;
     let (endpoint, secret) = added.ok_or_else(|| Problem::invalid_field("url", "too_many_webhooks"))?;
@@ -121,7 +118,7 @@ pub struct WebhookPatch {
 pub async fn edit(
     (State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>,
     Json(patch): Json<WebhookPatch>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let edit = EndpointEdit {
         url: patch.url.map(|url| checked_url(&shop, &url)).transpose()?,
         choice: patch.events.map(|events| checked_choice(&events)).transpose()?,
@@ -131,21 +128,19 @@ pub async fn edit(
     Ok(private(OneWebhook { webhook: edited.ok_or(Code::NotFound)?.into() }))
 }
 
-pub async fn delete(
-    (State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>,
-) -> Result<StatusCode, Problem> {
+pub async fn delete((State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Answer<StatusCode> {
     match shop.store.events().delete_endpoint(&id.to_string(), staff.actor()).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Code::NotFound.into()),
     }
 }
 
-pub async fn secret((State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Result<Response, Problem> {
+pub async fn secret((State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Answer {
     let secret = shop.webhooks.reveal(&found(&shop, id).await?, staff.actor()).await?;
     Ok(private(WebhookSecret { secret: secret.ok_or(Code::NotFound)?.text() }))
 }
 
-pub async fn rotate((State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Result<Response, Problem> {
+pub async fn rotate((State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Answer {
     let secret = shop.webhooks.rotate(&found(&shop, id).await?, staff.actor()).await?;
     Ok(private(WebhookSecret { secret: secret.ok_or(Code::NotFound)?.text() }))
 }
@@ -156,7 +151,7 @@ struct SentTest {
     event: Uuid,
 }
 
-pub async fn test((State(shop), _, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Result<Response, Problem> {
+pub async fn test((State(shop), _, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Answer {
     let event = shop.store.events().ping(&id.to_string()).await?.ok_or(Code::NotFound)?;
     Ok((StatusCode::ACCEPTED, private(SentTest { event })).into_response())
 }
@@ -178,7 +173,7 @@ struct ReplayedEvents {
 pub async fn replay(
     (State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>,
     Json(request): Json<WebhookReplay>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let which = match (request.event, request.since) {
         (Some(event), None) => Replay::One(event),
         (None, Some(since)) => Replay::Since(since),
@@ -265,7 +260,7 @@ pub(super) async fn page_of(
 pub async fn deliveries(
     (State(shop), _, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>,
     Query(query): Query<DeliveryQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let page = page_of(&shop, &found(&shop, id).await?, &query).await?;
     let deliveries = page.items.into_iter().map(DeliveryJson::from).collect();
     Ok(private(DeliveryList { deliveries, next: page.next }))

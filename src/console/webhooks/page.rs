@@ -3,7 +3,6 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -16,7 +15,7 @@ use pages::{Chrome, filters};
 use store::{Delivery, Endpoint, EndpointEdit, Replay};
 use web::extract::{LongForm, ManageWebhooks, PathIds, Query, State, Visitor};
 use web::shared::validation::time;
-use web::{Code, Problem, Shop, personal, see_other};
+use web::{Answer, Code, Problem, Shop, personal, see_other};
 use words::{field_error, fill};
 
 fn list_path(locale: Locale) -> String {
@@ -141,20 +140,11 @@ impl WebhookPage {
     }
 }
 
-pub async fn list(
-    (State(shop), _, visitor): StaffVisit<ManageWebhooks>,
-    Query(query): Query<DeliveryQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), _, visitor): StaffVisit<ManageWebhooks>, Query(query): Query<DeliveryQuery>) -> Answer {
     list_page(&shop, &visitor, StatusCode::OK, EndpointForm::default(), query.done == "delete").await
 }
 
-async fn list_page(
-    shop: &Shop,
-    visitor: &Visitor,
-    status: StatusCode,
-    form: EndpointForm,
-    is_deleted: bool,
-) -> Result<Response, Problem> {
+async fn list_page(shop: &Shop, visitor: &Visitor, status: StatusCode, form: EndpointForm, is_deleted: bool) -> Answer {
     let chrome = visitor.chrome_at(list_path(visitor.locale));
     let endpoints = shop.store.events().endpoints().await?;
     personal(status, &WebhooksPage { chrome, endpoints, form, is_deleted })
@@ -169,13 +159,7 @@ struct Shown {
     warning: Option<&'static str>,
 }
 
-async fn page(
-    shop: &Shop,
-    visitor: &Visitor,
-    endpoint: Endpoint,
-    query: &DeliveryQuery,
-    shown: Shown,
-) -> Result<Response, Problem> {
+async fn page(shop: &Shop, visitor: &Visitor, endpoint: Endpoint, query: &DeliveryQuery, shown: Shown) -> Answer {
     let Page { items: deliveries, next: older } = page_of(shop, &endpoint, query).await?;
     let is_wrong = shown.warning.is_some() || shown.form.is_some();
     let page = WebhookPage {
@@ -194,7 +178,7 @@ async fn page(
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
     Query(query): Query<DeliveryQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let t = &words::text(visitor.locale).webhooks;
     let notice = match query.done.split_once('-').unwrap_or((query.done.as_str(), "")) {
         ("saved", _) => Some(t.saved.to_owned()),
@@ -208,7 +192,7 @@ pub async fn show(
 pub async fn add(
     (State(shop), staff, visitor): StaffVisit<ManageWebhooks>,
     LongForm(fields): LongForm<Vec<(String, String)>>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let form = EndpointForm::read(fields);
     let added = match form.parse(&shop) {
         Ok((url, choice)) => shop.webhooks.add(url, choice, staff.actor()).await?,
@@ -233,7 +217,7 @@ pub async fn add(
 pub async fn edit(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
     LongForm(fields): LongForm<Vec<(String, String)>>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let endpoint = found(&shop, id).await?;
     let form = EndpointForm::read(fields);
     let (url, choice) = match form.parse(&shop) {
@@ -258,7 +242,7 @@ pub struct SwitchForm {
 pub async fn switch(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
     LongForm(form): LongForm<SwitchForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let edit = EndpointEdit { is_on: Some(form.on == "yes"), ..EndpointEdit::default() };
     let edited = shop.store.events().edit_endpoint(&id.to_string(), &edit, staff.actor()).await?;
     Ok(see_other(&path(&edited.ok_or(Code::NotFound)?.id, visitor.locale, "&done=saved")))
@@ -267,7 +251,7 @@ pub async fn switch(
 pub async fn delete(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
     LongForm(form): LongForm<ConfirmForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let endpoint = found(&shop, id).await?;
     if !form.is_confirmed() {
         let warning = Some(words::problem("not_confirmed").text(visitor.locale));
@@ -279,18 +263,18 @@ pub async fn delete(
 }
 
 /// Shows the secret, or with `rotate` a new one.
-pub async fn secret(visit: StaffVisitTo<ManageWebhooks, Uuid>) -> Result<Response, Problem> {
+pub async fn secret(visit: StaffVisitTo<ManageWebhooks, Uuid>) -> Answer {
     show_secret(visit, false).await
 }
 
-pub async fn rotate(visit: StaffVisitTo<ManageWebhooks, Uuid>) -> Result<Response, Problem> {
+pub async fn rotate(visit: StaffVisitTo<ManageWebhooks, Uuid>) -> Answer {
     show_secret(visit, true).await
 }
 
 async fn show_secret(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
     is_new: bool,
-) -> Result<Response, Problem> {
+) -> Answer {
     let endpoint = found(&shop, id).await?;
     let secret = match is_new {
         true => shop.webhooks.rotate(&endpoint, staff.actor()).await?,
@@ -303,9 +287,7 @@ async fn show_secret(
     page(&shop, &visitor, endpoint, &DeliveryQuery::default(), shown).await
 }
 
-pub async fn test(
-    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
-) -> Result<Response, Problem> {
+pub async fn test((State(shop), _, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>) -> Answer {
     shop.store.events().ping(&id.to_string()).await?.ok_or(Code::NotFound)?;
     Ok(see_other(&path(&id.to_string(), visitor.locale, "&done=test")))
 }
@@ -320,7 +302,7 @@ pub struct ReplayForm {
 pub async fn replay(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
     LongForm(form): LongForm<ReplayForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let endpoint = found(&shop, id).await?;
     let which = form.event.parse().ok().map(Replay::One).or_else(|| time(&form.since).map(Replay::Since));
     let Some(which) = which else {

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, SET_COOKIE};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use accounts::{DeletionRefusal, DeletionRequest, Device, Enrolment, Session};
 use domain::{Role, SecurityClass, UserId};
 use web::extract::{ClientDevice, Json, PathIds, Secret, SignedIn, State};
 use web::shared::SessionJson;
-use web::{Cache, Code, Problem, Shop, private};
+use web::{Answer, Cache, Code, Shop, private};
 
 #[derive(Serialize, JsonSchema)]
 struct AccountResponse {
@@ -61,7 +61,7 @@ struct RecoveryCodes {
     recovery_codes: Vec<String>,
 }
 
-pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
+pub async fn show((State(shop), SignedIn(session)): UserCall) -> Answer {
     let user = shop.store.accounts().user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
     let mail = shop.store.accounts().mail_of(user.id).await?;
     let account = OwnAccountJson {
@@ -91,7 +91,7 @@ pub async fn change_password(
     (State(shop), SignedIn(session)): UserCall,
     ClientDevice(device): ClientDevice,
     Json(body): Json<PasswordChangeBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let next = shop.accounts.change_password(&session, &device, body.password.0, body.new_password.0).await?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.cookie(&next))]).into_response())
 }
@@ -109,33 +109,30 @@ pub async fn step_up(
     (State(shop), SignedIn(session)): UserCall,
     ClientDevice(device): ClientDevice,
     Json(body): Json<StepUpBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     shop.accounts.step_up(&session, &device, body.password.0, body.code.as_deref()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub async fn sessions((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
+pub async fn sessions((State(shop), SignedIn(session)): UserCall) -> Answer {
     let rows = shop.accounts.sessions_of(&session).await?;
     let sessions: Vec<SessionJson> = rows.into_iter().map(|row| SessionJson::of(row, Some(session.id))).collect();
     Ok(private(SessionList { sessions }))
 }
 
-pub async fn end_session(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds(id): PathIds<Uuid>,
-) -> Result<StatusCode, Problem> {
+pub async fn end_session((State(shop), SignedIn(session)): UserCall, PathIds(id): PathIds<Uuid>) -> Answer<StatusCode> {
     match shop.accounts.end_own(&session, id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Code::NotFound.into()),
     }
 }
 
-pub async fn end_all_sessions((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
+pub async fn end_all_sessions((State(shop), SignedIn(session)): UserCall) -> Answer {
     shop.accounts.log_out_everywhere(&session).await?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.removal_cookie())]).into_response())
 }
 
-pub async fn enrol((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
+pub async fn enrol((State(shop), SignedIn(session)): UserCall) -> Answer {
     let settings = shop.catalogue.settings();
     let name = settings.name(settings.languages.default_locale());
     let Enrolment { secret, url, signed: enrolment, .. } = shop.accounts.enrol(&session, name)?;
@@ -157,7 +154,7 @@ pub async fn set_second_factor(
     (State(shop), SignedIn(session)): UserCall,
     ClientDevice(device): ClientDevice,
     Json(body): Json<SecondFactorBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let SecondFactorBody { enrolment, password, code, present_code } = body;
     let present = present_code.as_deref();
     let recovery_codes =
@@ -176,12 +173,12 @@ pub async fn remove_second_factor(
     (State(shop), SignedIn(session)): UserCall,
     ClientDevice(device): ClientDevice,
     Json(body): Json<SecondFactorRemovalBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     shop.accounts.remove_second_factor(&session, &device, body.password.0, &body.code).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub async fn export((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
+pub async fn export((State(shop), SignedIn(session)): UserCall) -> Answer {
     export_account(&shop, &session).await
 }
 
@@ -199,7 +196,7 @@ pub async fn delete(
     (State(shop), SignedIn(session)): UserCall,
     ClientDevice(device): ClientDevice,
     Json(body): Json<AccountDeletionBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let AccountDeletionBody { username, password, give_up_wallet } = body;
     let request = DeletionRequest { username, password: password.0, give_up_wallet };
     delete_account(&shop, &session, &device, request).await?;
@@ -209,7 +206,7 @@ pub async fn delete(
 // What a user may do with the account as a whole: export its data, delete it.
 
 /// Everything that is stored about the user, as a file to download.
-pub async fn export_account(shop: &Shop, session: &Session) -> Result<Response, Problem> {
+pub async fn export_account(shop: &Shop, session: &Session) -> Answer {
     let data = shop.store.accounts().export_of(session.user_id, shop.clock.now()).await?.ok_or(Code::NotSignedIn)?;
     shop.security.record(SecurityClass::Exported, Some(session.user_id), None, "own_data");
     let attachment = [(CONTENT_DISPOSITION, "attachment; filename=\"seckill-my-data.json\"")];

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 
 use crate::UserVisit;
@@ -13,7 +12,7 @@ use crate::sign_in::page::beside;
 use accounts::AccountRefusal;
 use web::extract::{ClientDevice, Form, Secret, SignedIn, State, Visitor};
 use web::shared::paths::account_path;
-use web::{FieldError, Problem, Shop, personal};
+use web::{Answer, FieldError, Problem, Shop, personal};
 
 #[derive(Deserialize)]
 pub struct AddressForm {
@@ -26,7 +25,7 @@ pub async fn enter(
     (State(shop), SignedIn(session), visitor): UserVisit,
     ClientDevice(device): ClientDevice,
     Form(AddressForm { address, password }): Form<AddressForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.accounts.enter_address(&session, &device, password.0, &address, visitor.locale).await {
         Ok(()) => Ok(report_done(&visitor, "mail")),
         Err(refusal) => {
@@ -50,7 +49,7 @@ pub async fn remove(
     (State(shop), SignedIn(session), visitor): UserVisit,
     ClientDevice(device): ClientDevice,
     Form(AddressRemovalForm { password }): Form<AddressRemovalForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.accounts.remove_address(&session, &device, password.0).await {
         Ok(()) => Ok(report_done(&visitor, "mail-removed")),
         Err(refusal) => page(&shop, &session, &visitor, AccountFormState::of("mail-removal", field_of(refusal)?)).await,
@@ -65,11 +64,7 @@ pub struct TokenForm {
 }
 
 /// The page behind the link in a message, with the button that verifies the address. Showing it changes nothing.
-pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    visitor: Visitor,
-    LinkToken(token): LinkToken,
-) -> Result<Response, Problem> {
+pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor, LinkToken(token): LinkToken) -> Answer {
     let found = shop.accounts.address_of_link(&token).await.map_err(|refusal| unusable(&visitor, refusal))?;
     let (user, address) = found;
     let page = VerifyAddressPage {
@@ -88,7 +83,7 @@ pub async fn verify(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(TokenForm { token }): Form<TokenForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.accounts.verify_address(&device, &token).await.map_err(|refusal| unusable(&visitor, refusal))?;
     let page = VerifyAddressPage {
         chrome: visitor.chrome_at(account_path(visitor.locale)),

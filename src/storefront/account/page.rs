@@ -21,7 +21,7 @@ use web::packets::qr_code;
 use web::shared::paths::account_path;
 use web::shared::{balance_of, set_aside};
 use web::views::passkey_words;
-use web::{Code, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
+use web::{Answer, Code, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
 use words::{fill, problem};
 
 pub(crate) fn report_done(visitor: &Visitor, action: &str) -> Response {
@@ -31,7 +31,7 @@ pub(crate) fn report_done(visitor: &Visitor, action: &str) -> Response {
 pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     page(&shop, &session, &visitor, AccountFormState { done, ..AccountFormState::default() }).await
 }
 
@@ -58,12 +58,7 @@ impl AccountFormState {
     }
 }
 
-pub(crate) async fn page(
-    shop: &Shop,
-    session: &Session,
-    visitor: &Visitor,
-    state: AccountFormState,
-) -> Result<Response, Problem> {
+pub(crate) async fn page(shop: &Shop, session: &Session, visitor: &Visitor, state: AccountFormState) -> Answer {
     let user = shop.store.accounts().user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
     let balance = balance_of(&shop.store, user.id).await?;
     let unclaimed = shop.store.packets().unclaimed_money(user.id).await?;
@@ -116,7 +111,7 @@ pub async fn change_password(
     (State(shop), SignedIn(session), visitor): UserVisit,
     ClientDevice(device): ClientDevice,
     Form(form): Form<PasswordForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.accounts.change_password(&session, &device, form.password.0, form.new_password.0).await {
         Ok(next) => {
             let cookie = [(SET_COOKIE, shop.accounts.cookie(&next))];
@@ -126,10 +121,7 @@ pub async fn change_password(
     }
 }
 
-pub async fn end_session(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds(id): PathIds<Uuid>,
-) -> Result<Response, Problem> {
+pub async fn end_session((State(shop), SignedIn(session), visitor): UserVisit, PathIds(id): PathIds<Uuid>) -> Answer {
     let back = account_path(visitor.locale);
     if !shop.accounts.end_own(&session, id).await.map_err(|error| Problem::from(error).back(&back))? {
         return Err(Problem::new(Code::NotFound).back(back));
@@ -137,7 +129,7 @@ pub async fn end_session(
     Ok(if id == session.id { to_login(&shop, &visitor) } else { report_done(&visitor, "session") })
 }
 
-pub async fn end_all_sessions((State(shop), SignedIn(session), visitor): UserVisit) -> Result<Response, Problem> {
+pub async fn end_all_sessions((State(shop), SignedIn(session), visitor): UserVisit) -> Answer {
     shop.accounts.log_out_everywhere(&session).await?;
     Ok(to_login(&shop, &visitor))
 }
@@ -147,7 +139,7 @@ fn to_login(shop: &Shop, visitor: &Visitor) -> Response {
     ([(SET_COOKIE, shop.accounts.removal_cookie())], see_other(&format!("/{}/login", visitor.locale))).into_response()
 }
 
-pub async fn enrol((State(shop), SignedIn(session), visitor): UserVisit) -> Result<Response, Problem> {
+pub async fn enrol((State(shop), SignedIn(session), visitor): UserVisit) -> Answer {
     let begun = shop.accounts.enrol(&session, visitor.shop.name(visitor.locale))?;
     enrolment(&shop, &session, &visitor, begun, Vec::new()).await
 }
@@ -158,7 +150,7 @@ async fn enrolment(
     visitor: &Visitor,
     enrolment: Enrolment,
     errors: Vec<FieldError>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let replaces = shop.store.accounts().user(session.user_id).await?.is_some_and(|user| user.second_factor.is_some());
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let chrome = visitor.chrome_at(format!("{}/second-factor", account_path(visitor.locale)));
@@ -182,7 +174,7 @@ pub async fn set_second_factor(
     (State(shop), SignedIn(session), visitor): UserVisit,
     ClientDevice(device): ClientDevice,
     Form(form): Form<SecondFactorForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let SecondFactorForm { enrolment: sealed, password, code, present_code } = form;
     let present = present_code.as_deref();
     match shop.accounts.set_second_factor(&session, &device, &sealed, password.0, &code, present).await {
@@ -209,7 +201,7 @@ pub async fn remove_second_factor(
     (State(shop), SignedIn(session), visitor): UserVisit,
     ClientDevice(device): ClientDevice,
     Form(form): Form<SecondFactorRemovalForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.accounts.remove_second_factor(&session, &device, form.password.0, &form.code).await {
         Ok(()) => Ok(report_done(&visitor, "factor-off")),
         Err(refusal) => page(&shop, &session, &visitor, AccountFormState::of("factor", field_of(refusal)?)).await,
@@ -228,7 +220,7 @@ pub async fn remove_passkey(
     PathIds(id): PathIds<Uuid>,
     ClientDevice(device): ClientDevice,
     Form(form): Form<PasskeyRemovalForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let PasskeyRemovalForm { password, code } = form;
     match shop.accounts.passkeys().remove(&session, &device, id, password.0, code.as_deref()).await {
         Ok(()) => Ok(report_done(&visitor, "passkey-removed")),
@@ -240,7 +232,7 @@ pub async fn remove_passkey(
     }
 }
 
-pub async fn export(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn) -> Result<Response, Problem> {
+pub async fn export(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn) -> Answer {
     export_account(&shop, &session).await
 }
 
@@ -258,7 +250,7 @@ pub async fn delete(
     (State(shop), SignedIn(session), visitor): UserVisit,
     ClientDevice(device): ClientDevice,
     Form(form): Form<AccountDeletionForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let request = DeletionRequest {
         username: form.username.clone(),
         password: form.password.0,
@@ -273,7 +265,7 @@ pub async fn delete(
     }
 }
 
-fn deleted(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
+fn deleted(shop: &Shop, visitor: &Visitor) -> Answer {
     let path = format!("/{}/login", visitor.locale);
     let chrome = Chrome { username: None, role: Role::User, ..visitor.chrome_at(path) };
     let cookie = [(SET_COOKIE, shop.accounts.removal_cookie())];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use domain::mail::masked;
 use domain::mail::{PushEndpoint, PushKeys};
 use domain::{Locale, SaleId, SaleState};
 use web::extract::{Json, SalePath, SignedIn, State};
-use web::{Cache, Code, Problem, Shop, private};
+use web::{Answer, Cache, Code, Problem, Shop, private};
 
 #[derive(Serialize, JsonSchema)]
 struct PushResponse {
@@ -22,7 +22,7 @@ struct PushResponse {
     subscribed: bool,
 }
 
-pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
+pub async fn show((State(shop), SignedIn(session)): UserCall) -> Answer {
     let subscribed = shop.store.push().is_subscribed(session.id).await?;
     let response = PushResponse { key: shop.push.public().await?, subscribed };
     Ok(private(response))
@@ -49,7 +49,7 @@ pub struct SubscriptionBody {
 pub async fn subscribe(
     (State(shop), SignedIn(session)): UserCall,
     Json(body): Json<SubscriptionBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     let endpoint =
         PushEndpoint::parse(&body.endpoint).ok_or_else(|| Problem::invalid_field("endpoint", "bad_endpoint"))?;
     let keys =
@@ -61,7 +61,7 @@ pub async fn subscribe(
     }
 }
 
-pub async fn unsubscribe((State(shop), SignedIn(session)): UserCall) -> Result<StatusCode, Problem> {
+pub async fn unsubscribe((State(shop), SignedIn(session)): UserCall) -> Answer<StatusCode> {
     shop.store.push().unsubscribe(session.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -88,17 +88,14 @@ struct ReminderCount {
 }
 
 /// How many accounts have a reminder, as everyone may see. Up to a minute old.
-pub async fn reminders(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+pub async fn reminders(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Answer {
     announced(&shop, sale).await?;
     let store = shop.store.clone();
     let known = shop.reminder_counts.wait(sale, async move { store.reminders().count(sale).await }).await?;
     Ok((Cache::Live, Json(ReminderCount { sale_id: sale, accounts: *known.value })).into_response())
 }
 
-pub async fn reminder(
-    (State(shop), SignedIn(session)): UserCall,
-    SalePath(sale): SalePath,
-) -> Result<Response, Problem> {
+pub async fn reminder((State(shop), SignedIn(session)): UserCall, SalePath(sale): SalePath) -> Answer {
     announced(&shop, sale).await?;
     let own = shop.store.reminders().get(sale, session.user_id).await?;
     let response = ReminderResponse {
@@ -113,10 +110,7 @@ pub async fn reminder(
 
 /// Sets a reminder: the shop notifies the account a few minutes before the start, by mail and in its subscribed
 /// browsers.
-pub async fn set_reminder(
-    (State(shop), SignedIn(session)): UserCall,
-    SalePath(sale): SalePath,
-) -> Result<StatusCode, Problem> {
+pub async fn set_reminder((State(shop), SignedIn(session)): UserCall, SalePath(sale): SalePath) -> Answer<StatusCode> {
     if announced(&shop, sale).await? == SaleState::Ended {
         return Err(Code::Ended.into());
     }
@@ -127,7 +121,7 @@ pub async fn set_reminder(
 pub async fn remove_reminder(
     (State(shop), SignedIn(session)): UserCall,
     SalePath(sale): SalePath,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     announced(&shop, sale).await?;
     shop.store.reminders().remove(sale, session.user_id).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use futures::{TryStreamExt, stream};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ use domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof, RoundChange};
 use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, SaleId};
 use store::{Draw, Store, StoreError};
 use web::extract::{ClientAddress, Json, SalePath, SignedIn, State};
-use web::{Cache, Code, Problem, Shop, no_content, private};
+use web::{Answer, Cache, Code, Problem, Shop, no_content, private};
 
 /// An entry as its owner sees it.
 #[derive(Serialize, JsonSchema)]
@@ -62,7 +62,7 @@ pub async fn enter(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
     ClientAddress(client): ClientAddress,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (entry, is_new) = shop.entries.enter(sale, session.user_id, client).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
@@ -71,11 +71,7 @@ pub async fn enter(
 }
 
 /// The account's own entry.
-pub async fn own(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    SalePath(sale): SalePath,
-) -> Result<Response, Problem> {
+pub async fn own(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn, SalePath(sale): SalePath) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let entry = shop.store.draws().draw_entry(sale, session.user_id).await?.ok_or(Code::NotEntered)?;
     Ok(private(entry_response(&shop, sale, draw.state, &entry)))
@@ -87,7 +83,7 @@ pub async fn withdraw(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
     ClientAddress(client): ClientAddress,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.entries.withdraw(sale, session.user_id, client).await?;
     Ok(no_content())
 }
@@ -148,7 +144,7 @@ struct RoundJson {
 }
 
 /// The public facts of a draw.
-pub async fn show(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+pub async fn show(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Answer {
     let draw = public_draw(&shop, sale).await?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let now = shop.clock.now();
@@ -186,13 +182,13 @@ pub async fn show(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Re
 }
 
 /// The document that proves the draw; 409 until it was held.
-pub async fn proof(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+pub async fn proof(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Answer {
     let proof = public_draw(&shop, sale).await?.proof.ok_or(Code::NotDrawn)?;
     Ok((Cache::Page, json_response(StatusCode::OK, proof)).into_response())
 }
 
 /// The list of entries as CSV; 409 until it is locked. Pages are read as the client takes them.
-pub async fn entries(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+pub async fn entries(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Answer {
     if public_draw(&shop, sale).await?.locked_at.is_none() {
         return Err(Code::NotLocked.into());
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 
 use crate::{UserVisit, eligibility};
@@ -16,13 +15,10 @@ use store::Draw;
 use web::extract::{ClientAddress, PathIds, SignedIn, State, Visitor};
 use web::shared::onward_from;
 use web::shared::paths::entry_path;
-use web::{Code, Problem, Shop, goods_name_and_cover, personal, see_other};
+use web::{Answer, Code, Shop, goods_name_and_cover, personal, see_other};
 use words::fill;
 
-pub async fn show(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds(sale): PathIds<SaleId>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), SignedIn(session), visitor): UserVisit, PathIds(sale): PathIds<SaleId>) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let entry = shop.store.draws().draw_entry(sale, session.user_id).await?;
@@ -56,11 +52,7 @@ pub async fn show(
 }
 
 /// The rules, the published facts, and how to check them.
-pub async fn proof(
-    State(shop): State<Arc<Shop>>,
-    visitor: Visitor,
-    PathIds(sale): PathIds<SaleId>,
-) -> Result<Response, Problem> {
+pub async fn proof(State(shop): State<Arc<Shop>>, visitor: Visitor, PathIds(sale): PathIds<SaleId>) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let own = match &visitor.session {
@@ -87,7 +79,7 @@ pub async fn enter(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
     ClientAddress(client): ClientAddress,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.entries.enter(sale, session.user_id, client).await {
         Ok(_) => Ok(see_other(&entry_path(visitor.locale, sale))),
         Err(refusal) => eligibility::refused(refusal, visitor.locale, sale),
@@ -98,7 +90,7 @@ pub async fn withdraw(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
     ClientAddress(client): ClientAddress,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.entries.withdraw(sale, session.user_id, client).await?;
     Ok(see_other(&entry_path(visitor.locale, sale)))
 }

@@ -1,7 +1,6 @@
 //! Choosing or entering the address of an order: between purchase and payment, or later if it is missing.
 
 use axum::http::StatusCode;
-use axum::response::Response;
 
 use crate::UserVisit;
 use crate::addresses::{AddressCard, AddressForm, AddressInput, OrderAddressPage, address_form};
@@ -13,12 +12,12 @@ use orders::OrderRefusal;
 use store::{AddressRefusal, SavedAddress, StoreError, WALLET};
 use web::extract::{Form, PathIds, PayingPhone, SignedIn, State, Visitor};
 use web::shared::paths::{order_address_path, order_path};
-use web::{Problem, Shop, goods_name_and_cover, personal, see_other};
+use web::{Answer, Problem, Shop, goods_name_and_cover, personal, see_other};
 
 pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.orders.find_persisted(session.user_id, sale, id).await {
         Ok(order) if order.takes_address() => {
             let form = blank_form(&visitor, &order);
@@ -70,13 +69,7 @@ impl OrderAddressState {
     }
 }
 
-pub async fn page(
-    shop: &Shop,
-    session: &Session,
-    visitor: &Visitor,
-    order: Order,
-    state: OrderAddressState,
-) -> Result<Response, Problem> {
+pub async fn page(shop: &Shop, session: &Session, visitor: &Visitor, order: Order, state: OrderAddressState) -> Answer {
     let is_unpaid = order.status == OrderStatus::Unpaid;
     let saved = shop.store.accounts().addresses_of(session.user_id).await?;
     let present = saved.iter().find(|saved| order.address.as_deref().is_none_or(|address| *address == saved.address));
@@ -113,7 +106,7 @@ pub async fn choose(
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
     phone: PayingPhone,
     Form(input): Form<AddressInput>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     let keep = input.keep == "yes";
     let address = match chosen_address(&shop, session.user_id, &input).await? {

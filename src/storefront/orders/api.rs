@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -25,7 +25,7 @@ use web::problem::refused_purchase;
 use web::shared::orders::{
     HoldJson, InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, ReturnJson, parse_statuses,
 };
-use web::{Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, private};
+use web::{Answer, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, private};
 
 /// How long a replay waits for the status of its order. Without the database a read would take seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
@@ -53,7 +53,7 @@ pub async fn buy(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Answer {
     let admission = match shop.purchases.request_admission(session.user_id, sale) {
         Ok(admission) => admission,
         Err(Refusal::TooEarly) => return Err(too_early(&shop, &session, sale)),
@@ -75,7 +75,7 @@ async fn buy_admitted(
     sale: SaleId,
     admission: AdmissionRequest,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Answer {
     // Thousands of requests wait for a decision at once, so the request is dropped before the wait.
     let (quantity, decision) = {
         let bytes = json_body(request).await?;
@@ -153,7 +153,7 @@ pub async fn show(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale_id, id)): PathIds<(SaleId, OrderId)>,
     Query(query): Query<OrderQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let found = shop.orders.find_with_receipt(session.user_id, sale_id, id, query.receipt.as_deref());
     let order = match found.await? {
         OrderLookup::Order(order, history) => {
@@ -219,10 +219,7 @@ impl OrderListQuery {
     }
 }
 
-pub async fn list(
-    (State(shop), SignedIn(session)): UserCall,
-    Query(query): Query<OrderListQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), SignedIn(session)): UserCall, Query(query): Query<OrderListQuery>) -> Answer {
     let (statuses, before) = (query.statuses()?, query.before.read("before")?);
     let page = shop.orders.list(session.user_id, &statuses, before, DEFAULT_PAGE_SIZE).await?;
     let parcels = shop.orders.parcels(&page.items).await?;
@@ -235,7 +232,7 @@ pub async fn list(
 pub async fn cancel(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = shop.orders.cancel(session.user_id, sale, order).await?;
     Ok(Json(OwnOrderResponse { order: OrderJson::of(order, None) }).into_response())
 }
@@ -244,7 +241,7 @@ pub async fn cancel(
 pub async fn confirm_receipt(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.orders.confirm_receipt(session.user_id, sale, id).await??;
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     let parcel = shop.orders.parcels(std::slice::from_ref(&order)).await?.get(&id).map(ParcelJson::from);
@@ -265,7 +262,7 @@ pub async fn set_address(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
     Json(body): Json<DeliveryBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let address = match (body.address_id, body.address) {
         (Some(saved), None) => {
             let saved = shop.store.accounts().address(session.user_id, saved).await?;

@@ -5,24 +5,19 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 
 use domain::{Money, PaymentId};
 use pages::{Chrome, filters};
 use payments::{Sandbox, Settled};
 use store::SandboxPayment;
 use web::extract::{PathIds, State, Visitor, own_path, query_value};
-use web::{Code, Problem, Shop, personal, see_other};
+use web::{Answer, Code, Problem, Shop, personal, see_other};
 
-pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    visitor: Visitor,
-    PathIds(id): PathIds<PaymentId>,
-) -> Result<Response, Problem> {
+pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor, PathIds(id): PathIds<PaymentId>) -> Answer {
     page(&shop, visitor, id, StatusCode::OK).await
 }
 
-async fn page(shop: &Shop, mut visitor: Visitor, id: PaymentId, status: StatusCode) -> Result<Response, Problem> {
+async fn page(shop: &Shop, mut visitor: Visitor, id: PaymentId, status: StatusCode) -> Answer {
     let payment = payment(shop, id).await?;
     let requested = visitor.path.split_once('?').and_then(|(_, query)| query_value(query, "lang"));
     if requested.is_none()
@@ -47,20 +42,12 @@ async fn page(shop: &Shop, mut visitor: Visitor, id: PaymentId, status: StatusCo
     personal(status, &page)
 }
 
-pub async fn pay(
-    State(shop): State<Arc<Shop>>,
-    visitor: Visitor,
-    PathIds(id): PathIds<PaymentId>,
-) -> Result<Response, Problem> {
+pub async fn pay(State(shop): State<Arc<Shop>>, visitor: Visitor, PathIds(id): PathIds<PaymentId>) -> Answer {
     let card = card(&visitor);
     settle(&shop, visitor, id, true, card.as_deref()).await
 }
 
-pub async fn decline(
-    State(shop): State<Arc<Shop>>,
-    visitor: Visitor,
-    PathIds(id): PathIds<PaymentId>,
-) -> Result<Response, Problem> {
+pub async fn decline(State(shop): State<Arc<Shop>>, visitor: Visitor, PathIds(id): PathIds<PaymentId>) -> Answer {
     settle(&shop, visitor, id, false, None).await
 }
 
@@ -73,13 +60,7 @@ fn card(visitor: &Visitor) -> Option<String> {
 
 /// Settles the payment and returns the payer to the order. Settling again changes nothing. A payment that has ended is
 /// refused with a page that says so.
-async fn settle(
-    shop: &Shop,
-    visitor: Visitor,
-    id: PaymentId,
-    pay: bool,
-    card: Option<&str>,
-) -> Result<Response, Problem> {
+async fn settle(shop: &Shop, visitor: Visitor, id: PaymentId, pay: bool, card: Option<&str>) -> Answer {
     let payment = payment(shop, id).await?;
     match sandbox(shop)?.settle(&payment, pay, card).await? {
         Settled::Now | Settled::Before => Ok(see_other(own_path(&payment.return_path).unwrap_or("/"))),

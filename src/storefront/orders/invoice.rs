@@ -1,6 +1,6 @@
 //! The receipt of an order, and the invoice that its owner asks for.
 
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use store::InvoiceOutcome;
 use web::extract::{Form, Json, PathIds, SignedIn, State};
 use web::shared::orders::InvoiceJson;
 use web::shared::paths::order_path;
-use web::{Code, FieldError, Problem, Shop, receipts, see_other};
+use web::{Answer, Code, FieldError, Problem, Shop, receipts, see_other};
 
 /// To whom an invoice is made out.
 #[derive(Deserialize, JsonSchema)]
@@ -44,7 +44,7 @@ pub async fn put(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
     Json(request): Json<InvoiceRequest>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let to = InvoiceTitle::check(&request.title, &request.tax_number).map_err(Problem::invalid)?;
     ask(&shop, session.user_id, (sale, id), &to).await?;
     let invoice = shop.store.orders().invoice_of(id).await?.ok_or(Code::NotFound)?.into();
@@ -71,7 +71,7 @@ pub async fn ask_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
     Form(form): Form<InvoiceForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let path = order_path(visitor.locale, sale, id);
     let to = match InvoiceTitle::check(&form.title, &form.tax_number) {
         Ok(to) => to,
@@ -89,7 +89,7 @@ pub async fn ask_by_form(
 pub async fn receipt(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     let back = order_path(visitor.locale, sale, id);
     let invoice = shop.orders.invoice(&order).await?;

@@ -1,7 +1,6 @@
 //! The purchase form, and the pages of a shopper's orders.
 
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 
 use crate::addresses::AddressCard;
@@ -28,7 +27,7 @@ use web::shared::orders::parse_statuses;
 use web::shared::paths::{line_path, order_address_path, order_path};
 use web::shared::{balance_of, current_sales, onward_from, purchase_token};
 use web::views::AddressView;
-use web::{Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
+use web::{Answer, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -44,7 +43,7 @@ pub async fn buy(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
     Form(form): Form<PurchaseForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let quantity = form.quantity.trim().parse().map_err(|_| Code::BadQuantity)?;
     if shop.catalogue.front(sale).is_some() {
         return Ok(see_other(&line_path(visitor.locale, sale)));
@@ -95,7 +94,7 @@ const MAX_WAITS: i64 = 20;
 pub async fn list(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(query): Query<OrdersPageQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     // Statuses that no link contains count as all.
     let statuses = parse_statuses(&query.status).unwrap_or_default();
     let page = shop.orders.list(session.user_id, &statuses, query.before.read("before")?, DEFAULT_PAGE_SIZE).await?;
@@ -144,7 +143,7 @@ async fn waits(shop: &Shop, user: UserId, locale: Locale) -> Result<Vec<(SaleId,
 pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
-) -> Result<Response, Problem> {
+) -> Answer {
     page(&shop, &session, &visitor, (sale, order), OrderPageForms::default()).await
 }
 
@@ -162,7 +161,7 @@ pub async fn page(
     visitor: &Visitor,
     (sale, order): (SaleId, OrderId),
     forms: OrderPageForms,
-) -> Result<Response, Problem> {
+) -> Answer {
     let mut found = shop.orders.find(session.user_id, sale, order).await?;
     let (needs_address, accepts_wallet) = match &found {
         OrderLookup::Order(order, _) => (order.needs_address(), order.accepts_wallet()),
@@ -335,7 +334,7 @@ pub async fn pay(
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
     phone: PayingPhone,
     Form(form): Form<PaymentForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     check_paid_here(&shop, sale).map_err(|problem| problem.back(order_path(visitor.locale, sale, id)))?;
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     if !order.needs_address() {
@@ -358,7 +357,7 @@ pub async fn pay(
 pub async fn cancel(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.orders.cancel(session.user_id, sale, order).await?;
     Ok(see_other(&order_path(visitor.locale, sale, order)))
 }
@@ -367,7 +366,7 @@ pub async fn cancel(
 pub async fn confirm_receipt(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let path = order_path(visitor.locale, sale, order);
     let confirmed = shop.orders.confirm_receipt(session.user_id, sale, order).await?;
     confirmed.map_err(|refusal| Problem::from(refusal).back(path.clone()))?;
@@ -385,7 +384,7 @@ pub async fn appeal(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
     Form(AppealForm { text }): Form<AppealForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let path = order_path(visitor.locale, sale, order);
     let checked = match check_appeal(&text) {
         Ok(checked) => checked,

@@ -22,7 +22,7 @@ use store::{Checkout, OwnPayment, PaymentPurpose, WALLET};
 use web::extract::{MAX_BODY_BYTES, PathIds, PayingPhone, SignedIn, State, Visitor, body, from_json, locale};
 use web::packets::qr_code;
 use web::shared::paths::{order_path, wallet_path};
-use web::{Cache, Code, Problem, Shop, created, goods_name_and_cover, personal, private, see_other};
+use web::{Answer, Cache, Code, Problem, Shop, created, goods_name_and_cover, personal, private, see_other};
 
 /// Pays the order from the wallet if `source` is `wallet`. Otherwise begins a payment at the provider of that name, or at
 /// the first that takes it, and redirects there. `shown` is the amount that the form showed, in minor units; if the order
@@ -34,7 +34,7 @@ pub async fn pay_from(
     order: &Order,
     (source, shown): (&str, &str),
     phone: PayingPhone,
-) -> Result<Response, Problem> {
+) -> Answer {
     let order_page = order_path(visitor.locale, order.sale_id, order.id);
     check_paid_here(shop, order.sale_id).map_err(|problem| problem.back(&order_page))?;
     if !shown.is_empty() && shown.parse() != Ok(order.amount.amount) {
@@ -152,7 +152,7 @@ pub async fn start(
     uri: Uri,
     headers: HeaderMap,
     content: Body,
-) -> Result<Response, Problem> {
+) -> Answer {
     let bytes = body(&headers, content, MAX_BODY_BYTES).await?;
     let content: PaymentBody = if bytes.is_empty() { PaymentBody::default() } else { from_json(&bytes)? };
     check_paid_here(&shop, sale)?;
@@ -214,7 +214,7 @@ pub struct OnePayment {
 pub async fn show(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, order, id)): PathIds<(SaleId, OrderId, PaymentId)>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let own = shop.store.payments().own_payment(session.user_id, id).await?;
     let own = own.filter(|own| own.payment.purpose == PaymentPurpose::Order(order)).ok_or(Code::NotFound)?;
     // The order is the user's, because the payment is.
@@ -232,7 +232,7 @@ pub async fn webhook(
     PathIds(provider): PathIds<String>,
     headers: HeaderMap,
     content: Body,
-) -> Result<Response, Problem> {
+) -> Answer {
     let bytes = body(&headers, content, MAX_WEBHOOK_BYTES).await?;
     match shop.payments.receive(&provider, &headers, &bytes).await {
         Ok((status, "")) => Ok(status.into_response()),
@@ -288,10 +288,7 @@ const NAMES_THE_SHOP: [(HeaderName, HeaderValue); 1] =
 const ASKED: &str = "asked=1";
 
 /// The payer says that the payment is made, so the provider is asked soon, and not only when it is time to.
-pub async fn paid(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds(id): PathIds<PaymentId>,
-) -> Result<Response, Problem> {
+pub async fn paid((State(shop), SignedIn(session), visitor): UserVisit, PathIds(id): PathIds<PaymentId>) -> Answer {
     shop.store.payments().own_payment(session.user_id, id).await?.ok_or(Code::NotFound)?;
     shop.store.payments().ask_now(id).await?;
     Ok(see_other(&format!("{}?{ASKED}", payment_path(visitor.locale, id))))
@@ -303,7 +300,7 @@ pub async fn page(
     method: Method,
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<PaymentId>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let own = shop.store.payments().own_payment(session.user_id, id).await?.ok_or(Code::NotFound)?;
     let back = match own.payment.purpose {
         PaymentPurpose::TopUp(_) => wallet_path(visitor.locale),

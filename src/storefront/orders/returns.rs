@@ -1,6 +1,6 @@
 //! The return of an order that its owner asks for: asked, withdrawn, sent back.
 
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use domain::{OrderId, ParcelLabel, ReturnReason, SaleId, UserId};
 use web::extract::{Form, Json, PathIds, SignedIn, State};
 use web::shared::orders::ReturnJson;
 use web::shared::paths::order_path;
-use web::{Code, FieldError, Problem, Shop, see_other};
+use web::{Answer, Code, FieldError, Problem, Shop, see_other};
 
 type OwnOrder = PathIds<(SaleId, OrderId)>;
 type Wrong = Vec<(&'static str, &'static str)>;
@@ -46,7 +46,7 @@ async fn step(shop: &Shop, user: UserId, order: (SaleId, OrderId), step: &Return
     Ok(shop.orders.move_own_return(user, order, step).await??)
 }
 
-async fn answer(shop: &Shop, user: UserId, order: (SaleId, OrderId), asked: &ReturnStep) -> Result<Response, Problem> {
+async fn answer(shop: &Shop, user: UserId, order: (SaleId, OrderId), asked: &ReturnStep) -> Answer {
     step(shop, user, order, asked).await?;
     let known = shop.store.orders().return_of(order.1).await?.ok_or(Code::NotFound)?;
     Ok(Json(OwnReturn { r#return: known.into() }).into_response())
@@ -56,15 +56,12 @@ pub async fn ask(
     (State(shop), SignedIn(session)): UserCall,
     PathIds(order): OwnOrder,
     Json(ReturnBody { reason, note }): Json<ReturnBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let request = ReturnRequest::check(reason.as_str(), &note).map_err(Problem::invalid)?;
     answer(&shop, session.user_id, order, &ReturnStep::Ask(request)).await
 }
 
-pub async fn withdraw(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds(order): OwnOrder,
-) -> Result<Response, Problem> {
+pub async fn withdraw((State(shop), SignedIn(session)): UserCall, PathIds(order): OwnOrder) -> Answer {
     answer(&shop, session.user_id, order, &ReturnStep::Withdraw).await
 }
 
@@ -72,7 +69,7 @@ pub async fn set_parcel(
     (State(shop), SignedIn(session)): UserCall,
     PathIds(order): OwnOrder,
     Json(ReturnParcelBody { carrier, number }): Json<ReturnParcelBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let label = whole_label(&carrier, &number).map_err(Problem::invalid)?;
     answer(&shop, session.user_id, order, &ReturnStep::Send(label)).await
 }
@@ -97,24 +94,16 @@ pub struct ReturnForm {
     pub errors: Vec<FieldError>,
 }
 
-pub async fn ask_by_form(
-    visit: UserVisit,
-    PathIds(order): OwnOrder,
-    Form(form): Form<ReturnForm>,
-) -> Result<Response, Problem> {
+pub async fn ask_by_form(visit: UserVisit, PathIds(order): OwnOrder, Form(form): Form<ReturnForm>) -> Answer {
     let read = ReturnRequest::check(&form.reason, &form.note).map(ReturnStep::Ask);
     step_by_form(visit, order, form, read).await
 }
 
-pub async fn withdraw_by_form(visit: UserVisit, PathIds(order): OwnOrder) -> Result<Response, Problem> {
+pub async fn withdraw_by_form(visit: UserVisit, PathIds(order): OwnOrder) -> Answer {
     step_by_form(visit, order, ReturnForm::default(), Ok(ReturnStep::Withdraw)).await
 }
 
-pub async fn set_parcel_by_form(
-    visit: UserVisit,
-    PathIds(order): OwnOrder,
-    Form(form): Form<ReturnForm>,
-) -> Result<Response, Problem> {
+pub async fn set_parcel_by_form(visit: UserVisit, PathIds(order): OwnOrder, Form(form): Form<ReturnForm>) -> Answer {
     let read = whole_label(&form.carrier, &form.number).map(ReturnStep::Send);
     step_by_form(visit, order, form, read).await
 }
@@ -124,7 +113,7 @@ async fn step_by_form(
     order: (SaleId, OrderId),
     form: ReturnForm,
     read: Result<ReturnStep, Wrong>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let path = order_path(visitor.locale, order.0, order.1);
     match read {
         Ok(asked) => {

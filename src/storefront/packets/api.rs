@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +17,7 @@ use store::PacketClaim;
 use web::extract::{ClientAddress, Json, ManageSales, PathIds, Permission, Query, SignedIn, State};
 use web::packets::{GivenPacketResponse, NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::shared::approvals::OneApproval;
-use web::{Code, Cursor, LARGE_PAGE_SIZE, Problem, Repeatable, Shop, private};
+use web::{Answer, Code, Cursor, LARGE_PAGE_SIZE, Problem, Repeatable, Shop, private};
 
 /// Gives a packet from the wallet, if the password was entered within 12 hours, or from the shop by staff who run
 /// sales, if they entered their password recently. Beyond a bound such a packet waits for a second person. A replay with the same key gives nothing more.
@@ -26,7 +25,7 @@ pub async fn give(
     (State(shop), SignedIn(session)): UserCall,
     Repeatable(request): Repeatable,
     Json(new): Json<NewPacket>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let spender = spender_role(&shop, &session).await?;
     let purse = match (new.from, spender) {
         (Some(PacketSource::Shop), None) => return Err(Code::NotAllowed.into()),
@@ -53,10 +52,7 @@ async fn spender_role(shop: &Shop, session: &Session) -> Result<Option<Role>, Pr
 }
 
 /// Claims a share. A replay gets the same share.
-pub async fn claim(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds(id): PathIds<PacketId>,
-) -> Result<Response, Problem> {
+pub async fn claim((State(shop), SignedIn(session)): UserCall, PathIds(id): PathIds<PacketId>) -> Answer {
     let claimed = shop.packets.claim(session.user_id, id).await?;
     let (Share { index, amount }, more) = match claimed {
         ClaimedShare::New(share) => (share, ""),
@@ -122,7 +118,7 @@ pub async fn show(
     ClientAddress(address): ClientAddress,
     Query(query): Query<ClaimListQuery>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Answer {
     let view = shop.packets.look_up(id, address).await?;
     let mine = match shop.accounts.session(&headers) {
         Some(session) => shop.packets.share_of(session.user_id, &view.packet).await?,
@@ -170,10 +166,7 @@ struct OwnPacketJson {
 }
 
 /// The packets that the user gave (`?given`) or received (`?received`), newest first.
-pub async fn list(
-    (State(shop), SignedIn(session)): UserCall,
-    Query(query): Query<PacketListQuery>,
-) -> Result<Response, Problem> {
+pub async fn list((State(shop), SignedIn(session)): UserCall, Query(query): Query<PacketListQuery>) -> Answer {
     let (user, before) = (session.user_id, query.before.read("before")?);
     if query.received.is_some() && query.given.is_none() {
         let page = shop.packets.received(user, before, LARGE_PAGE_SIZE).await?;

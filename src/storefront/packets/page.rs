@@ -23,7 +23,7 @@ use web::packets::{PacketFields, PacketForm, PacketFormOutcome, qr_code};
 use web::shared::balance_of;
 use web::shared::negotiation::Content;
 use web::shared::paths::{packet_path, packet_share_url};
-use web::{Cache, Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, Problem, Shop, personal, see_other};
+use web::{Answer, Cache, Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, Problem, Shop, personal, see_other};
 use words::{Text, field_error, fill};
 
 /// Redirects the shared URL to the page in the language that the browser prefers.
@@ -40,7 +40,7 @@ pub async fn show(
     headers: HeaderMap,
     ClientAddress(address): ClientAddress,
     PathIds(id): PathIds<PacketId>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let view = shop.packets.look_up(id, address).await?;
     let locale = locale(&uri, &headers);
     let now = shop.clock.now();
@@ -59,10 +59,7 @@ pub async fn show(
 }
 
 /// The form on the closed packet. The next page shows its result.
-pub async fn claim(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds(id): PathIds<PacketId>,
-) -> Result<Response, Problem> {
+pub async fn claim((State(shop), SignedIn(session), visitor): UserVisit, PathIds(id): PathIds<PacketId>) -> Answer {
     let page = packet_path(visitor.locale, id);
     match shop.packets.claim(session.user_id, id).await {
         Ok(_) => Ok(see_other(&format!("{page}/result?opened=1"))),
@@ -89,7 +86,7 @@ pub async fn result(
     ClientAddress(address): ClientAddress,
     PathIds(id): PathIds<PacketId>,
     Query(query): Query<PacketResultQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let view = shop.packets.look_up(id, address).await?;
     let me = visitor.session.as_ref().map(|session| session.user_id);
     let share = match me {
@@ -128,7 +125,7 @@ pub struct PacketsPageQuery {
 pub async fn list(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(query): Query<PacketsPageQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (user, before) = (session.user_id, query.before.read("before")?);
     let (packets, next) = if query.list == "received" {
         let page = shop.packets.received(user, before, DEFAULT_PAGE_SIZE).await?;
@@ -149,26 +146,17 @@ pub async fn list(
 
 // Giving a red packet from the wallet.
 
-pub async fn new((State(shop), SignedIn(session), visitor): UserVisit) -> Result<Response, Problem> {
+pub async fn new((State(shop), SignedIn(session), visitor): UserVisit) -> Answer {
     page(&shop, session.user_id, &visitor, StatusCode::OK, PacketForm::blank()).await
 }
 
-async fn page(
-    shop: &Shop,
-    user: UserId,
-    visitor: &Visitor,
-    status: StatusCode,
-    form: PacketForm,
-) -> Result<Response, Problem> {
+async fn page(shop: &Shop, user: UserId, visitor: &Visitor, status: StatusCode, form: PacketForm) -> Answer {
     let chrome = visitor.chrome_at(format!("/{}/packets/new", visitor.locale));
     let balance = balance_of(&shop.store, user).await?;
     personal(status, &PacketGivePage { chrome, form, balance })
 }
 
-pub async fn give(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    Form(form): Form<PacketForm>,
-) -> Result<Response, Problem> {
+pub async fn give((State(shop), SignedIn(session), visitor): UserVisit, Form(form): Form<PacketForm>) -> Answer {
     shop.accounts.check_spending(&session).await?;
     match form.submit(&shop, Purse::Wallet(session.user_id)).await? {
         PacketFormOutcome::Given(id) => Ok(see_other(&format!("{}/given", packet_path(visitor.locale, id)))),
@@ -179,10 +167,7 @@ pub async fn give(
 }
 
 /// The link to share. Only the giver sees it.
-pub async fn given(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds(id): PathIds<PacketId>,
-) -> Result<Response, Problem> {
+pub async fn given((State(shop), SignedIn(session), visitor): UserVisit, PathIds(id): PathIds<PacketId>) -> Answer {
     let packet = shop.store.packets().get(id).await?.filter(|packet| packet.giver == Giver::User(session.user_id));
     let packet = packet.ok_or(Code::NoSuchPacket)?;
     let link = packet_share_url(&shop, id);

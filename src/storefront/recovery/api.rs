@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::UserCall;
 use crate::sign_in::api::request_recovery;
 use web::extract::{ClientDevice, Json, Secret, SignedIn, State, locale};
-use web::{Problem, Shop};
+use web::{Answer, Shop};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +29,7 @@ pub async fn enter_address(
     uri: Uri,
     headers: HeaderMap,
     Json(AddressBody { address, password }): Json<AddressBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     let locale = locale(&uri, &headers);
     shop.accounts.enter_address(&session, &device, password.0, &address, locale).await?;
     Ok(StatusCode::ACCEPTED)
@@ -45,7 +45,7 @@ pub async fn remove_address(
     (State(shop), SignedIn(session)): UserCall,
     ClientDevice(device): ClientDevice,
     Json(body): Json<AddressRemovalBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     shop.accounts.remove_address(&session, &device, body.password.0).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -60,7 +60,7 @@ pub async fn verify_address(
     State(shop): State<Arc<Shop>>,
     ClientDevice(device): ClientDevice,
     Json(TokenBody { token }): Json<TokenBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     shop.accounts.verify_address(&device, &token).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -79,7 +79,7 @@ pub async fn set_password(
     State(shop): State<Arc<Shop>>,
     ClientDevice(device): ClientDevice,
     Json(NewPasswordBody { token, new_password, code }): Json<NewPasswordBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let known = shop.accounts.recover(&device, &token, new_password.0, code.as_deref()).await?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, known)]).into_response())
 }

@@ -16,24 +16,14 @@ use pages::{Chrome, filters};
 use web::extract::session::cookie;
 use web::extract::{ClientDevice, Form, Secret, State, Visitor, query_value};
 use web::shared::paths::recovery_path;
-use web::{FieldError, Problem, Shop, error_text, personal, see_other};
+use web::{Answer, FieldError, Problem, Shop, error_text, personal, see_other};
 
 /// The form behind the link of a message. Showing it changes nothing.
-pub async fn new_password(
-    State(shop): State<Arc<Shop>>,
-    visitor: Visitor,
-    LinkToken(token): LinkToken,
-) -> Result<Response, Problem> {
+pub async fn new_password(State(shop): State<Arc<Shop>>, visitor: Visitor, LinkToken(token): LinkToken) -> Answer {
     form(&shop, &visitor, token, StatusCode::OK, Vec::new()).await
 }
 
-async fn form(
-    shop: &Shop,
-    visitor: &Visitor,
-    token: String,
-    status: StatusCode,
-    errors: Vec<FieldError>,
-) -> Result<Response, Problem> {
+async fn form(shop: &Shop, visitor: &Visitor, token: String, status: StatusCode, errors: Vec<FieldError>) -> Answer {
     let user = shop.accounts.user_of_recovery(&token).await.map_err(|refusal| unusable(visitor, refusal))?;
     let page = NewPasswordPage {
         chrome: visitor.chrome_at(format!("{}/password", recovery_path(visitor.locale))),
@@ -67,7 +57,7 @@ pub async fn set_password(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(NewPasswordForm { token, new_password, code }): Form<NewPasswordForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let error = match shop.accounts.recover(&device, &token, new_password.0, Some(&code)).await {
         Ok(known) => return done(&shop, &visitor, known),
         Err(AccountRefusal::WeakPassword) => FieldError::new("new_password", "weak_password"),
@@ -79,7 +69,7 @@ pub async fn set_password(
 }
 
 /// Opens no session: the shopper logs in with the new password, and the code.
-fn done(shop: &Shop, visitor: &Visitor, known: HeaderValue) -> Result<Response, Problem> {
+fn done(shop: &Shop, visitor: &Visitor, known: HeaderValue) -> Answer {
     let mut chrome = visitor.chrome_at(recovery_path(visitor.locale));
     chrome.username = None;
     let page = NewPasswordPage {

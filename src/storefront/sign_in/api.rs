@@ -14,7 +14,7 @@ use accounts::{DueProof, RegistrationProof, Session};
 use domain::proof_of_work::{ITERATIONS, PARTS};
 use domain::{MailKind, UserId};
 use web::extract::{ClientDevice, Json, Secret, SignedIn, State, locale};
-use web::{Cache, Problem, Shop, private};
+use web::{Answer, Cache, Shop, private};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -49,7 +49,7 @@ struct DueProofJson {
 }
 
 /// The proof of work that registering from the client's network needs now.
-pub async fn due_proof(State(shop): State<Arc<Shop>>, ClientDevice(device): ClientDevice) -> Result<Response, Problem> {
+pub async fn due_proof(State(shop): State<Arc<Shop>>, ClientDevice(device): ClientDevice) -> Answer {
     let due = shop.accounts.due_proof(&device, "").await?;
     let price = due.map(|DueProof { challenge, bits, free_at, .. }| DueProofJson {
         challenge,
@@ -79,7 +79,7 @@ pub async fn request_contact(
     uri: Uri,
     headers: HeaderMap,
     Json(ContactBody { challenge, address }): Json<ContactBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     shop.accounts.request_contact(&device, &challenge, &address, locale(&uri, &headers)).await?;
     Ok(StatusCode::ACCEPTED)
 }
@@ -88,7 +88,7 @@ pub async fn request_contact(
 pub async fn verify_contact(
     State(shop): State<Arc<Shop>>,
     Json(TokenBody { token }): Json<TokenBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     shop.accounts.verify_contact(&token).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -131,7 +131,7 @@ pub async fn register(
     ClientDevice(device): ClientDevice,
     headers: HeaderMap,
     Json(body): Json<RegistrationBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let proof = RegistrationProof { challenge: body.challenge, numbers: body.numbers };
     let session = shop.accounts.register(&device, &body.username, body.password.0, &proof).await?;
     shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
@@ -143,7 +143,7 @@ pub async fn log_in(
     ClientDevice(device): ClientDevice,
     headers: HeaderMap,
     Json(body): Json<LogInBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let LogInBody { username, password, code } = body;
     let session = shop.accounts.log_in(&device, &username, password.0, code.as_deref()).await?;
     shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
@@ -160,11 +160,11 @@ pub struct ByMailRequest {
 
 type ByMailCall = (State<Arc<Shop>>, ClientDevice, Uri, HeaderMap);
 
-pub async fn request_code(call: ByMailCall, Json(asked): Json<ByMailRequest>) -> Result<StatusCode, Problem> {
+pub async fn request_code(call: ByMailCall, Json(asked): Json<ByMailRequest>) -> Answer<StatusCode> {
     send(MailKind::SignInCode, call, &asked.account).await
 }
 
-pub async fn request_recovery(call: ByMailCall, Json(asked): Json<ByMailRequest>) -> Result<StatusCode, Problem> {
+pub async fn request_recovery(call: ByMailCall, Json(asked): Json<ByMailRequest>) -> Answer<StatusCode> {
     send(MailKind::Recovery, call, &asked.account).await
 }
 
@@ -173,7 +173,7 @@ async fn send(
     kind: MailKind,
     (State(shop), ClientDevice(device), uri, headers): ByMailCall,
     account: &str,
-) -> Result<StatusCode, Problem> {
+) -> Answer<StatusCode> {
     shop.accounts.request_access(&device, account, kind, locale(&uri, &headers)).await?;
     Ok(StatusCode::ACCEPTED)
 }
@@ -196,13 +196,13 @@ pub async fn log_in_by_mail(
     ClientDevice(device): ClientDevice,
     headers: HeaderMap,
     Json(MailedCodeBody { account, code, second_code }): Json<MailedCodeBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let session = shop.accounts.log_in_with_mailed_code(&device, &account, &code, second_code.as_deref()).await?;
     shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
     Ok(session_response(&shop, StatusCode::OK, &session))
 }
 
-pub async fn log_out(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Result<Response, Problem> {
+pub async fn log_out(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Answer {
     if let Some(session) = shop.accounts.session(&headers) {
         shop.accounts.log_out(&session).await?;
     }

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 
 use crate::account::mail_address::TokenForm;
@@ -13,7 +12,7 @@ use crate::sign_in::page::{ContactPage, ContactStep, ProofField, SignInPage, bes
 use accounts::AccountRefusal;
 use web::extract::{ClientDevice, Form, State, Visitor};
 use web::shared::paths::registration_path;
-use web::{Problem, Shop, personal};
+use web::{Answer, Problem, Shop, personal};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -28,7 +27,7 @@ pub async fn request(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(ContactForm { challenge, address }): Form<ContactForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (status, step) = match shop.accounts.request_contact(&device, &challenge, &address, visitor.locale).await {
         Ok(address) => (StatusCode::OK, ContactStep::Sent { address: address.as_str().to_owned() }),
         Err(refusal @ (AccountRefusal::BadMailAddress | AccountRefusal::Throttled(_))) => {
@@ -47,7 +46,7 @@ pub async fn show(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     LinkToken(token): LinkToken,
-) -> Result<Response, Problem> {
+) -> Answer {
     let contact = shop.accounts.contact_of_link(&token).await.map_err(|refusal| unusable(&visitor, refusal))?;
     let path = contact_path(&visitor);
     if !contact.is_verified {
@@ -72,18 +71,12 @@ pub async fn verify(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,
     Form(TokenForm { token }): Form<TokenForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     shop.accounts.verify_contact(&token).await.map_err(|refusal| unusable(&visitor, refusal))?;
     page(&shop, &visitor, StatusCode::OK, contact_path(&visitor), ContactStep::Done { link: contact_path(&visitor) })
 }
 
-fn page(
-    shop: &Shop,
-    visitor: &Visitor,
-    status: StatusCode,
-    path: String,
-    step: ContactStep,
-) -> Result<Response, Problem> {
+fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, path: String, step: ContactStep) -> Answer {
     let beside = beside(shop, visitor.locale, "");
     personal(status, &ContactPage { chrome: visitor.chrome_at(path), step, beside })
 }

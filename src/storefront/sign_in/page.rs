@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ use pages::{Chrome, filters};
 use web::extract::{ClientDevice, Form, Query, Secret, State, Visitor, login_path, own_path};
 use web::shared::paths::sale_of_path;
 use web::views::passkey_words;
-use web::{Problem, Shop, personal, see_other};
+use web::{Answer, Problem, Shop, personal, see_other};
 use words::{Text, field_error, problem};
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ pub async fn login(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Query(query): Query<SignInQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match &visitor.session {
         Some(_) => Ok(see_other(&destination(&visitor, &query.next))),
         None if query.or == "register" && device.known.is_none() => {
@@ -74,7 +74,7 @@ pub async fn registration(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Query(query): Query<SignInQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     if visitor.session.is_some() {
         return Ok(see_other(&destination(&visitor, &query.next)));
     }
@@ -103,7 +103,7 @@ fn form(
     next: &str,
     errors: Vec<&'static str>,
     proof: Option<ProofField>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let next = own_path(next).unwrap_or_default();
     // Without the rest of the query: the language switch links to this path.
     let register = proof.is_some();
@@ -168,7 +168,7 @@ pub async fn log_in(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(form): Form<SignInForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let code = Some(form.code.trim()).filter(|code| !code.is_empty());
     let result = shop.accounts.log_in(&device, &form.username, form.password.0, code).await;
     if let Err(AccountRefusal::CodeNeeded(half)) = result {
@@ -182,7 +182,7 @@ pub async fn register(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(form): Form<RegistrationForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let RegistrationForm { username, password, next, challenge, proof } = form;
     let numbers = proof.split(',').filter_map(|number| number.parse().ok()).collect();
     let sent = RegistrationProof { challenge, numbers };
@@ -211,7 +211,7 @@ pub async fn log_in_with_code(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(form): Form<CodeForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let result = shop.accounts.log_in_with_code(&device, &form.half, &form.code).await;
     match result {
         Err(refusal @ (AccountRefusal::BadCode | AccountRefusal::Throttled(_))) => {
@@ -230,7 +230,7 @@ pub(crate) fn code_page(
     half: String,
     next: &str,
     error: Option<&'static str>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let next = own_path(next).unwrap_or_default();
     let chrome = visitor.chrome_at(login_path(visitor.locale, next));
     let beside = beside(shop, visitor.locale, next);
@@ -244,7 +244,7 @@ pub(crate) async fn respond(
     (username, next): (String, String),
     result: Result<Session, AccountRefusal>,
     proof: Option<ProofField>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (errors, refusal) = match result {
         Ok(session) => {
             shop.accounts.end_replaced(visitor.session.as_ref()).await;
@@ -267,7 +267,7 @@ fn destination(visitor: &Visitor, next: &str) -> String {
     own_path(next).map_or_else(|| format!("/{}/", visitor.locale), str::to_owned)
 }
 
-pub async fn log_out(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
+pub async fn log_out(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Answer {
     if let Some(session) = &visitor.session {
         shop.accounts.log_out(session).await?;
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 
 use domain::{Category, CategoryId, Locale, SaleId, SaleState};
@@ -13,7 +12,7 @@ use pages::Chrome;
 use pages::filters::{self, action, categories_of, discount_label};
 use web::extract::{Query, State, Visitor};
 use web::shared::paths::link_query;
-use web::{Cursor, Problem, Shop, personal};
+use web::{Answer, Cursor, Shop, personal};
 
 /// Cards on one page. Rows of two, three and four are all full.
 const PAGE_SIZE: usize = 24;
@@ -30,11 +29,7 @@ pub struct ArchiveQuery {
     before: Cursor,
 }
 
-pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    visitor: Visitor,
-    Query(asked): Query<ArchiveQuery>,
-) -> Result<Response, Problem> {
+pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor, Query(asked): Query<ArchiveQuery>) -> Answer {
     let before: Option<SaleId> = asked.before.read("before")?;
     let query: String = asked.q.trim().chars().take(MAX_QUERY_CHARS).collect();
     let wanted = query.to_lowercase();

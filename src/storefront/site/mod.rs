@@ -25,12 +25,12 @@ use pages::{Chrome, assets, brand, compression, filters, sale_pages};
 use web::extract::{State, Visitor, locale};
 use web::shared::current_sales;
 use web::shared::negotiation::Content;
-use web::{Cache, Code, Problem, Shop, personal};
+use web::{Answer, Cache, Code, Problem, Shop, personal};
 use words::text;
 
 /// A pre-rendered page of a list or of a sale, or a sale's calendar reminder, from memory. The page of a sale that
 /// ended long ago is rendered now.
-pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Answer {
     let Some(page) = shop.pages.get(uri.path()) else { return archived(&shop, &uri, &headers) };
     let content = Content {
         content_type: page.content_type,
@@ -42,7 +42,7 @@ pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap)
     Ok(content.answer(&headers, Cache::Page))
 }
 
-fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Problem> {
+fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Answer {
     let (locale, id) = archived_sale(uri.path()).ok_or(Code::NotFound)?;
     let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state == SaleState::Ended).ok_or(Code::NotFound)?;
     let (categories, answers) = (shop.catalogue.categories(), shop.catalogue.answers());
@@ -81,7 +81,7 @@ pub async fn to_list(uri: Uri) -> Response {
 }
 
 /// A file of `static/`, or the shop's own style or mark, at a URL that changes with its content.
-pub async fn asset(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+pub async fn asset(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Answer {
     if let Some(file) = brand::file(&shop.catalogue.settings(), uri.path()) {
         let cache = if file.is_current { Cache::Forever } else { Cache::Page };
         return Ok((cache, [(CONTENT_TYPE, file.content_type)], file.body).into_response());
@@ -98,13 +98,13 @@ pub async fn asset(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) 
 }
 
 /// An uploaded picture in one of its sizes. The name contains the hash of its content.
-pub async fn upload(State(shop): State<Arc<Shop>>, Path(name): Path<String>) -> Result<Response, Problem> {
+pub async fn upload(State(shop): State<Arc<Shop>>, Path(name): Path<String>) -> Answer {
     let (content_type, bytes) = shop.pictures.file(&name).await.map_err(Problem::internal)?.ok_or(Code::NotFound)?;
     Ok((Cache::Forever, [(CONTENT_TYPE, content_type)], bytes).into_response())
 }
 
 /// The page with the shop's own texts.
-pub async fn about(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
+pub async fn about(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Answer {
     let mut pages = shop.store.shop_pages().list().await?;
     // A page may be written in one language so far.
     pages.retain(|page| !page.text.get(visitor.locale).trim().is_empty());
@@ -148,7 +148,7 @@ pub async fn worker(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Respon
 }
 
 /// The page that the worker shows without a connection. It is the same for all visitors, because the worker stores it.
-pub async fn offline(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+pub async fn offline(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Answer {
     let (settings, now) = (shop.catalogue.settings(), shop.clock.now());
     let chrome = Chrome::anonymous(&settings, now, locale(&uri, &headers), uri.path().to_owned());
     Ok((Cache::Page, Html(OfflinePage { chrome }.render()?)).into_response())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use domain::{Line, Sale, SaleId, TurnState, UserId, WaitingRoomPlace};
 use engine::catalogue::CatalogueEntry;
 use engine::waiting_rooms::{Joined, OwnTurn};
 use web::extract::{AskingPage, Json, SalePath, SignedIn, State};
-use web::{Cache, Code, Problem, Shop, private};
+use web::{Answer, Cache, Code, Problem, Shop, private};
 
 /// A place as its owner sees it.
 #[derive(Serialize, JsonSchema)]
@@ -57,7 +57,7 @@ pub async fn join(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
     Json(body): Json<JoinBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let known = waiting_room_sale(&shop, sale).await?;
     let Joined { place, state, is_new } = shop.waiting_rooms.join(sale, session.user_id, body.pass.as_deref()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -66,11 +66,7 @@ pub async fn join(
 }
 
 /// The account's own place.
-pub async fn own(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    SalePath(sale): SalePath,
-) -> Result<Response, Problem> {
+pub async fn own(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn, SalePath(sale): SalePath) -> Answer {
     let known = waiting_room_sale(&shop, sale).await?;
     let own = shop.waiting_rooms.own(&known.sale, session.user_id, shop.store.now().await?).await?;
     let OwnTurn { place, state, .. } = own.ok_or(Code::NotInWaitingRoom)?;
@@ -101,11 +97,7 @@ fn place_response(shop: &Shop, sale: &Sale, user: UserId, own: &WaitingRoomPlace
 }
 
 /// The public state of the waiting room: the same bytes for everyone, prepared once a second.
-pub async fn line(
-    State(shop): State<Arc<Shop>>,
-    SalePath(sale): SalePath,
-    page: AskingPage,
-) -> Result<Response, Problem> {
+pub async fn line(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath, page: AskingPage) -> Answer {
     let body = shop.waiting_rooms.line_body(sale).ok_or(Code::NoSuchWaitingRoom)?;
     let mut response = json_response(StatusCode::OK, body);
     response.headers_mut().insert(CACHE_CONTROL, Cache::Live.header());

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 
 use crate::eligibility;
@@ -13,7 +12,7 @@ use pages::onward::OnwardSale;
 use pages::{Chrome, filters};
 use web::extract::Visitor;
 use web::shared::onward_from;
-use web::{Code, Problem, Shop, goods_name_and_cover, personal};
+use web::{Answer, Code, Shop, goods_name_and_cover, personal};
 
 const MIN_REFRESH_S: i64 = 1;
 /// Seconds until the page of a paused or sold-out sale is loaded again.
@@ -48,12 +47,7 @@ impl Moment {
     }
 }
 
-pub(super) async fn page(
-    shop: &Shop,
-    visitor: &Visitor,
-    user: UserId,
-    known: &CatalogueEntry,
-) -> Result<Response, Problem> {
+pub(super) async fn page(shop: &Shop, visitor: &Visitor, user: UserId, known: &CatalogueEntry) -> Answer {
     let sale = known.sale.clone();
     let (now, id) = (shop.clock.now(), sale.id);
     let moment = Moment::of(&shop.gate.status(id).ok_or(Code::NoSuchSale)?, user, now);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
@@ -20,7 +19,7 @@ use pages::{Chrome, filters};
 use web::extract::{Form, PathIds, SignedIn, State};
 use web::shared::paths::line_path;
 use web::shared::{onward_from, purchase_token};
-use web::{Code, Problem, Shop, goods_name_and_cover, personal, see_other};
+use web::{Answer, Code, Problem, Shop, goods_name_and_cover, personal, see_other};
 use words::fill;
 
 #[derive(Deserialize)]
@@ -35,7 +34,7 @@ pub async fn join(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
     Form(PlaceForm { pass }): Form<PlaceForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let pass = Some(pass.as_str()).filter(|pass| !pass.is_empty());
     match shop.waiting_rooms.join(sale, session.user_id, pass).await {
         Ok(_) | Err(JoinRefusal::Closed(_)) => Ok(see_other(&line_path(visitor.locale, sale))),
@@ -43,10 +42,7 @@ pub async fn join(
     }
 }
 
-pub async fn show(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds(id): PathIds<SaleId>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), SignedIn(session), visitor): UserVisit, PathIds(id): PathIds<SaleId>) -> Answer {
     let known = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchWaitingRoom)?;
     let sale = known.sale.clone();
     let leaves = shop.catalogue.front(id).is_some();

@@ -2,12 +2,12 @@
 
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Code, Problem, Shop, private};
+use crate::{Answer, Code, Problem, Shop, private};
 use domain::{ApprovalStatus, Money, OrderId, PacketId, RefundId, RefundKind, RefundTarget};
 use engine::packets::GiveRequest;
 use store::{Approval, ApprovalDecision, RequestedPacket};
@@ -97,13 +97,13 @@ pub struct OneApproval {
     approval: ApprovalJson,
 }
 
-pub async fn answer(shop: &Shop, id: RefundId) -> Result<Response, Problem> {
+pub async fn answer(shop: &Shop, id: RefundId) -> Answer {
     let approval = existing(shop, id).await?.into();
     Ok(private(OneApproval { approval }))
 }
 
 /// The answer to a request that waits for a second person.
-pub async fn accepted(shop: &Shop, id: RefundId) -> Result<Response, Problem> {
+pub async fn accepted(shop: &Shop, id: RefundId) -> Answer {
     let location = [(LOCATION, format!("/api/admin/approvals/{id}"))];
     Ok((StatusCode::ACCEPTED, location, answer(shop, id).await?).into_response())
 }

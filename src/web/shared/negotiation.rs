@@ -8,9 +8,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Serialize;
 
+use crate::Answer;
 use crate::cache_policy::Cache;
 use crate::extract::entity_tag;
-use crate::problem::Problem;
 
 /// Content with its prepared encodings.
 pub struct Content<'a> {
@@ -77,7 +77,7 @@ fn has_already(request: &HeaderMap, etag: &str) -> bool {
 // Responses of pages and forms.
 
 /// A page rendered for one visitor. No cache stores it.
-pub fn personal(status: StatusCode, page: &impl Template) -> Result<Response, Problem> {
+pub fn personal(status: StatusCode, page: &impl Template) -> Answer {
     Ok((status, Cache::Private, Html(page.render()?)).into_response())
 }
 

@@ -1,6 +1,5 @@
 //! Several orders: packed, sent, delivered, cancelled, refunded, held, released.
 
-use axum::response::Response;
 use tracing::warn;
 use uuid::Uuid;
 
@@ -17,7 +16,7 @@ use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
 use store::{AuditReason, IfDisputed, ParcelActor, RefundRefusal, StaffRefund, StoreError};
 use web::extract::{Form, LongForm, Staff, State, SupportShoppers, Visitor};
-use web::{Problem, Shop};
+use web::{Answer, Problem, Shop};
 use words::{self, fill};
 
 const LIST: &str = "/admin/orders";
@@ -29,7 +28,7 @@ type Visit = StaffVisit<SupportShoppers>;
 pub async fn summary(
     (State(shop), staff, visitor): Visit,
     LongForm(fields): LongForm<Vec<(String, String)>>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let PickedForm { ids, action } = PickedForm::<OrderId, BulkOrderAction>::read(&fields)?;
     let ids = distinct(&ids);
     let warning = size_warning(&visitor, ids.len());
@@ -142,39 +141,35 @@ fn page(visitor: &Visitor, action: BulkOrderAction, items: Vec<BulkItem>, form: 
     }
 }
 
-pub async fn pack(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+pub async fn pack(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
     act(visit, BulkOrderAction::Pack, form).await
 }
 
-pub async fn ship(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+pub async fn ship(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
     act(visit, BulkOrderAction::Ship, form).await
 }
 
-pub async fn deliver(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+pub async fn deliver(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
     act(visit, BulkOrderAction::Deliver, form).await
 }
 
-pub async fn cancel(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+pub async fn cancel(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
     act(visit, BulkOrderAction::Cancel, form).await
 }
 
-pub async fn refund(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+pub async fn refund(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
     act(visit, BulkOrderAction::Refund, form).await
 }
 
-pub async fn hold(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+pub async fn hold(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
     act(visit, BulkOrderAction::Hold, form).await
 }
 
-pub async fn release(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+pub async fn release(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
     act(visit, BulkOrderAction::Release, form).await
 }
 
-async fn act(
-    (State(shop), staff, visitor): Visit,
-    action: BulkOrderAction,
-    form: BulkForm,
-) -> Result<Response, Problem> {
+async fn act((State(shop), staff, visitor): Visit, action: BulkOrderAction, form: BulkForm) -> Answer {
     let ids = distinct(&form.ids::<OrderId>()?);
     let reason = match checked_reason(action, &form) {
         Ok(reason) if form.confirm == "yes" => reason,

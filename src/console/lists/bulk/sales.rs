@@ -1,6 +1,5 @@
 //! Several sales: announced, made drafts again, paused, resumed, stopped, deleted.
 
-use axum::response::Response;
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -13,7 +12,7 @@ use control::sales_admin::{AppliedParts, SaleCommand, SalePreview, SaleStakes, s
 use domain::{Bilingual, Sale, SaleId, SaleState};
 use store::{OverlapPolicy, SaleRefusal, WaitingCounts};
 use web::extract::{Form, LongForm, ManageSales, PathIds, Staff, State, Visitor};
-use web::{Problem, Shop};
+use web::{Answer, Problem, Shop};
 use words::{self, fill};
 
 const LIST: &str = "/admin";
@@ -23,7 +22,7 @@ const BULK: &str = "/admin/sales/bulk";
 pub async fn summary(
     (State(shop), _, visitor): StaffVisit<ManageSales>,
     LongForm(fields): LongForm<Vec<(String, String)>>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let PickedForm { ids, action } = PickedForm::<SaleId, BulkSaleAction>::read(&fields)?;
     let ids = distinct(&ids);
     let warning = size_warning(&visitor, ids.len());
@@ -131,7 +130,7 @@ fn page(visitor: &Visitor, action: BulkSaleAction, items: Vec<BulkItem>, form: O
 pub async fn act(
     (State(shop), staff, visitor, PathIds(action)): StaffVisitTo<ManageSales, BulkSaleAction>,
     Form(form): Form<BulkForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let ids = distinct(&form.ids::<SaleId>()?);
     let errors = form.errors(count_error(action, &form, ids.len()).into_iter().collect());
     if !errors.is_empty() {

@@ -1,6 +1,5 @@
 //! Several accounts: blocked, unblocked.
 
-use axum::response::Response;
 use tracing::warn;
 
 use crate::StaffVisit;
@@ -12,7 +11,7 @@ use accounts::administration::check_block_reason;
 use domain::UserId;
 use store::{AccountChange, AccountChangeRefusal, User};
 use web::extract::{Form, LongForm, State, SupportShoppers, Visitor};
-use web::{Problem, Shop};
+use web::{Answer, Problem, Shop};
 
 const LIST: &str = "/admin/users";
 const BULK: &str = "/admin/users/bulk";
@@ -20,10 +19,7 @@ const BULK: &str = "/admin/users/bulk";
 type Visit = StaffVisit<SupportShoppers>;
 
 /// The summary.
-pub async fn summary(
-    (State(shop), _, visitor): Visit,
-    LongForm(fields): LongForm<Vec<(String, String)>>,
-) -> Result<Response, Problem> {
+pub async fn summary((State(shop), _, visitor): Visit, LongForm(fields): LongForm<Vec<(String, String)>>) -> Answer {
     let PickedForm { ids, action } = PickedForm::<UserId, BulkUserAction>::read(&fields)?;
     let ids = distinct(&ids);
     let warning = size_warning(&visitor, ids.len());
@@ -76,12 +72,12 @@ fn page(visitor: &Visitor, action: BulkUserAction, items: Vec<BulkItem>, form: O
     }
 }
 
-pub async fn block(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+pub async fn block(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
     let change = check_block_reason(&form.reason).map(|reason| AccountChange::Block { reason });
     act(visit, BulkUserAction::Block, change, form).await
 }
 
-pub async fn unblock(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+pub async fn unblock(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
     act(visit, BulkUserAction::Unblock, Ok(AccountChange::Unblock), form).await
 }
 
@@ -90,7 +86,7 @@ async fn act(
     action: BulkUserAction,
     change: Result<AccountChange, &'static str>,
     form: BulkForm,
-) -> Result<Response, Problem> {
+) -> Answer {
     let t = &words::text(visitor.locale).bulk;
     let ids = distinct(&form.ids::<UserId>()?);
     let change = match change {
