@@ -50,7 +50,6 @@ pub mod orders;
 pub mod packets;
 pub mod payment_cases;
 pub mod shipping;
-pub mod shop;
 
 // People.
 pub mod questions;

@@ -7,8 +7,8 @@ use axum::middleware::from_fn_with_state;
 
 use crate::{
     approvals, books, categories, cockpit, dead_letters, draws, front, goods, invitations, invoices, linked_accounts,
-    lists, log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, shop as settings,
-    site, step_up, tokens, users, waiting_room, webhooks,
+    lists, log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, site, step_up,
+    tokens, users, waiting_room, webhooks,
 };
 use web::document::Api;
 use web::extract::{ManageStaff, ReadMail, ViewBooks, ViewConsole, ViewSecurity};
@@ -160,11 +160,11 @@ fn pages() -> Routes {
         .route("/admin/views", post(lists::saved_views::save))
         .route("/admin/views/{view}/rename", post(lists::saved_views::rename))
         .route("/admin/views/{view}/delete", post(lists::saved_views::delete))
-        .route("/admin/pages", get(site::show))
-        .route("/admin/pages/{page}", post(site::save))
-        .route("/admin/shop", get(settings::show).merge(post(settings::save)))
+        .route("/admin/pages", get(site::own_pages))
+        .route("/admin/pages/{page}", post(site::save_own_page))
+        .route("/admin/shop", get(site::settings).merge(post(site::save_settings)))
         .route("/admin/shop/steps", post(sales::overview::dismiss))
-        .route("/admin/shop/logo/{verb}", post(settings::change_logo))
+        .route("/admin/shop/logo/{verb}", post(site::change_logo))
         .route("/admin/questions", get(questions::page))
         .route("/admin/questions/{question}", get(questions::show_page))
         .route("/admin/questions/{question}/answer", post(questions::answer_by_form))

@@ -1,16 +1,239 @@
-//! The form of the shop's own pages.
+//! What the shop says of itself: the form of its name, looks and habits, and its logo; and the form of its own pages.
 
 use askama::Template;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 
-use crate::{SavedQuery, StaffVisit, StaffVisitTo};
-use domain::Bilingual;
+use crate::goods::upload::GoodsForm;
+use crate::{SaveNotice, SavedQuery, StaffVisit, StaffVisitTo};
 use domain::staff::{ShopPage, ShopPageName};
+use domain::{Bilingual, Colour, Currency, Languages, ShopSettings};
 use pages::{Chrome, filters};
-use web::extract::{LongForm, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
-use web::shared::validation::check_description;
-use web::{Answer, Problem, Shop, personal, see_other};
+use web::extract::{Form, LongForm, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
+use web::shared::validation::{check_description, time_zone};
+use web::{Answer, Code, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
+use words::fill;
+
+/// Zones that the field proposes. It takes every zone of the tz database.
+const PROPOSED_ZONES: [&str; 12] = [
+    "Asia/Shanghai",
+    "Asia/Hong_Kong",
+    "Asia/Taipei",
+    "Asia/Singapore",
+    "Asia/Tokyo",
+    "Australia/Sydney",
+    "Europe/London",
+    "Europe/Berlin",
+    "America/New_York",
+    "America/Chicago",
+    "America/Los_Angeles",
+    "UTC",
+];
+
+/// The values as entered.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub struct ShopForm {
+    version: i64,
+    name_zh: String,
+    name_en: String,
+    mark: String,
+    colour: String,
+    /// The legible colour that the page offered in place of `colour`, if staff took it.
+    mended: String,
+    time_zone: String,
+    languages: String,
+    currency: String,
+    sender: String,
+    ships_within_days: String,
+    tax_number: String,
+}
+
+impl ShopForm {
+    fn of(settings: &ShopSettings) -> ShopForm {
+        ShopForm {
+            version: settings.version(),
+            name_zh: settings.name.zh.clone(),
+            name_en: settings.name.en.clone(),
+            mark: settings.mark.clone(),
+            colour: settings.colour.to_string(),
+            mended: String::new(),
+            time_zone: settings.time_zone.clone(),
+            languages: settings.languages.to_string(),
+            currency: settings.currency.as_str().to_owned(),
+            sender: settings.sender.clone(),
+            ships_within_days: settings.ships_within_days.to_string(),
+            tax_number: settings.tax_number.clone(),
+        }
+    }
+
+    /// The settings with these values, of the version that the form was filled with, and what is wrong with them.
+    fn read(&self, before: &ShopSettings) -> (ShopSettings, Vec<FieldError>) {
+        let mut errors = Vec::new();
+        let mut wrong = |field, code| errors.push(FieldError::new(field, code));
+        let zone = time_zone(&self.time_zone).map(|(_, name)| name);
+        let (currency, languages) = (Currency::known(&self.currency), self.languages.parse().ok());
+        if zone.is_none() {
+            wrong("time_zone", "unknown");
+        }
+        if languages.is_none() {
+            wrong("languages", "unknown");
+        }
+        if currency.is_none() {
+            wrong("currency", "bad_currency");
+        }
+        let colour = if self.mended.is_empty() { &self.colour } else { &self.mended };
+        let colour = colour.trim().parse::<Colour>();
+        if colour.is_err() {
+            wrong("colour", "bad_colour");
+        }
+        let days = match self.ships_within_days.trim() {
+            "" => Some(0),
+            days => days.parse().ok(),
+        };
+        if days.is_none() {
+            wrong("ships_within_days", "bad_days");
+        }
+        let settings = ShopSettings {
+            name: Bilingual::new(self.name_zh.trim(), self.name_en.trim()),
+            mark: self.mark.trim().to_owned(),
+            colour: colour.unwrap_or_default(),
+            time_zone: zone.unwrap_or_default(),
+            languages: languages.unwrap_or(before.languages),
+            currency: currency.unwrap_or(before.currency),
+            sender: self.sender.trim().to_owned(),
+            ships_within_days: days.unwrap_or_default(),
+            tax_number: self.tax_number.trim().to_owned(),
+            ..before.clone()
+        };
+        errors.extend(settings.mistakes().into_iter().map(|(field, code)| FieldError::new(field, code)));
+        (settings, errors)
+    }
+}
+
+pub async fn settings(
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
+) -> Answer {
+    let settings = shop.store.shop_settings().get().await?;
+    let notice = (!done.is_empty()).then_some(SaveNotice::Saved);
+    settings_page(&visitor, settings.clone(), ShopForm::of(&settings), notice, Vec::new())
+}
+
+pub async fn save_settings(
+    (State(shop), staff, visitor): StaffVisit<ManageSales>,
+    Form(form): Form<ShopForm>,
+) -> Answer {
+    let before = shop.store.shop_settings().get().await?;
+    let (settings, errors) = form.read(&before);
+    if !errors.is_empty() {
+        return settings_page(&visitor, before, form, Some(SaveNotice::Wrong), errors);
+    }
+    let is_current = before.version() == form.version;
+    if is_current && put(&shop, settings, staff.actor()).await? {
+        return Ok(saved(&visitor));
+    }
+    let before = shop.store.shop_settings().get().await?;
+    let form = ShopForm { version: before.version(), ..form };
+    settings_page(&visitor, before, form, Some(SaveNotice::ChangedMeanwhile), Vec::new())
+}
+
+/// Takes an uploaded logo (`set`), or the logo away (`remove`).
+pub async fn change_logo(
+    (State(shop), staff, visitor, PathIds(verb)): StaffVisitTo<ManageSales, String>,
+    form: GoodsForm,
+) -> Answer {
+    let before = shop.store.shop_settings().get().await?;
+    let refused = |code| {
+        let errors = vec![FieldError::new("logo", code)];
+        settings_page(&visitor, before.clone(), ShopForm::of(&before), Some(SaveNotice::Wrong), errors)
+    };
+    let logo = match (verb.as_str(), form.uploads.into_iter().next().map(|upload| upload.bytes)) {
+        ("remove", _) => None,
+        ("set", None) => return refused("required"),
+        ("set", Some(None)) => return refused("picture_too_large"),
+        ("set", Some(Some(bytes))) => match shop.pictures.add(bytes).await {
+            Ok(picture) => Some(picture),
+            Err(refusal) => return refused(refusal.field_code().ok_or(refusal)?),
+        },
+        _ => return Err(Code::NotFound.into()),
+    };
+    match put(&shop, ShopSettings { logo, ..before.clone() }, staff.actor()).await? {
+        true => Ok(saved(&visitor)),
+        false => settings_page(
+            &visitor,
+            before.clone(),
+            ShopForm::of(&before),
+            Some(SaveNotice::ChangedMeanwhile),
+            Vec::new(),
+        ),
+    }
+}
+
+/// Saves the settings unless they were changed since. This process shows them at once, the others within a second.
+async fn put(shop: &Shop, settings: ShopSettings, actor: &str) -> Result<bool, Problem> {
+    let saved = shop.store.shop_settings().put(settings, actor, shop.clock.now()).await?;
+    shop.catalogue.refresh().await?;
+    Ok(saved.is_some())
+}
+
+fn saved(visitor: &Visitor) -> Response {
+    see_other(&format!("/admin/shop?lang={}&done=saved", visitor.locale))
+}
+
+#[derive(Debug, Template)]
+#[template(path = "site/console_shop.html")]
+struct ShopSettingsPage {
+    chrome: Chrome,
+    settings: ShopSettings,
+    form: ShopForm,
+    notice: Option<SaveNotice>,
+    errors: Vec<FieldError>,
+}
+
+fn settings_page(
+    visitor: &Visitor,
+    settings: ShopSettings,
+    form: ShopForm,
+    notice: Option<SaveNotice>,
+    errors: Vec<FieldError>,
+) -> Answer {
+    let chrome = visitor.chrome_at(format!("/admin/shop?lang={}", visitor.locale));
+    personal(SaveNotice::status(notice), &ShopSettingsPage { chrome, settings, form, notice, errors })
+}
+
+impl ShopSettingsPage {
+    fn notice(&self) -> Option<(&'static str, bool)> {
+        let t = &self.chrome.text().brand;
+        self.notice.map(|notice| notice.words([t.saved, t.wrong, t.changed]))
+    }
+
+    fn error(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+
+    /// The colour as entered, its contrast with white, and the nearest one that is legible. `None` if it is legible.
+    fn pale_colour(&self) -> Option<(String, Colour)> {
+        let colour: Colour = self.form.colour.trim().parse().ok()?;
+        let is_pale = self.errors.contains(&FieldError::new("colour", "low_contrast"));
+        let contrast = format!("{:.1}", colour.contrast(Colour::WHITE));
+        is_pale.then(|| (fill(self.chrome.text().brand.low_contrast, contrast), colour.mended()))
+    }
+
+    fn languages(&self) -> [(Languages, &'static str); 4] {
+        let t = &self.chrome.text().brand;
+        [(Languages::ZhEn, t.zh_en), (Languages::EnZh, t.en_zh), (Languages::Zh, t.only_zh), (Languages::En, t.only_en)]
+    }
+
+    fn currencies(&self) -> impl Iterator<Item = Currency> + use<> {
+        Currency::all()
+    }
+
+    fn zones(&self) -> [&'static str; PROPOSED_ZONES.len()] {
+        PROPOSED_ZONES
+    }
+}
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -20,13 +243,13 @@ pub struct ShopPageForm {
     text_en: String,
 }
 
-pub async fn show((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<SavedQuery>) -> Answer {
+pub async fn own_pages((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<SavedQuery>) -> Answer {
     let notice = query.saved.parse().ok().map(|name| (name, ShopPageNotice::Saved));
     let pages = all_pages(&shop).await?;
     personal(StatusCode::OK, &ShopPagesPage { chrome: chrome(&visitor), pages, notice })
 }
 
-pub async fn save(
+pub async fn save_own_page(
     (State(shop), staff, visitor, PathIds(name)): StaffVisitTo<ManageSales, ShopPageName>,
     LongForm(form): LongForm<ShopPageForm>,
 ) -> Answer {

@@ -88,7 +88,6 @@ texts! {
         f_reason: "原因", "Reason";
         f_message: "给买家的留言", "Message to the buyer";
         f_amount: "金额", "Amount";
-        f_to: "退至", "Refunded to";
         f_expires: "有效期至", "Valid until";
         f_requested_by: "申请人", "Requested by";
         f_approval: "审批", "Approval";

@@ -1,4 +1,4 @@
-//! Money: payments, their states and what needs attention about them, refunds that wait for approval, books and wallets.
+//! Money: payments and what needs attention about them, refunds that wait for approval, books, wallets, red packets.
 
 use crate::Text;
 use domain::settlement::{BillProblem, MovementKind};
@@ -310,5 +310,136 @@ texts! {
         no_top_up: "本店目前没有开通在线支付，无法充值。", "The shop takes no online payments at the moment, so you can’t top up.";
         give_up: "我放弃钱包、保证金和未领完红包中的 {}，归商店所有。", "I give up the {} in my wallet, deposits and open red packets. It goes to the shop.";
         give_up_text: "钱包、保证金和未领完的红包里还有 {}，删除前可以先花掉。", "You still have {} in your wallet, deposits and open red packets. You may want to spend it first.";
+    }
+}
+
+texts! {
+    /// Red packets: giving, claiming, results, and the console's pages.
+    PacketsText {
+        title: "红包", "Red packets";
+        default_greeting: "恭喜发财，大吉大利", "Good fortune to you";
+        from: "{} 的红包", "Red packet from {}";
+        from_shop: "商家红包雨", "Red packets from the shop";
+        from_gone: "一位朋友的红包", "Red packet from a friend";
+        open_it: "拆红包", "Open the red packet";
+        glyph: "開", "开";
+        opens_at: "开抢时间", "Opens";
+        until: "截止时间", "Expires";
+        wait: "距开抢", "Opens in";
+        opening: "正在拆…", "Opening…";
+        try_again: "人太多了，正在重试…", "High demand. Retrying…";
+        not_open: "还没到开抢时间。", "Not open yet.";
+        lost: "网络不通，请再点一次，不会重复领取。", "Connection problem. You can safely try again.";
+        see_all: "看看大家的手气", "See who got what";
+        noscript_wait: "到点后请刷新页面，再点“拆红包”。", "Reload this page when it opens, then press the button.";
+        got: "你抢到了", "You got";
+        got_where: "已存入你的", "Added to your";
+        got_wallet: "钱包", "wallet";
+        state_upcoming: "还没开抢", "Not open yet";
+        state_upcoming_text: "到点再来，先到先得。", "Come back when it opens. First come, first served.";
+        state_open: "还有红包没拆", "Shares still available";
+        state_open_text: "点开看看手气。", "Open it and try your luck.";
+        state_empty: "手慢了，红包派完了", "All gone";
+        state_empty_text: "下次早点来。", "Come a little earlier next time.";
+        state_expired: "红包已过期", "This red packet has expired";
+        state_expired_text: "未领取的金额已退回。", "Unclaimed money went back to the sender.";
+        state_own: "这是你发的红包", "This is your own red packet";
+        state_own_text: "你选择了自己不参与。", "You chose not to take part.";
+        claimed_of: "已领取 {} / {} 个", "{} of {} claimed";
+        sums: "共 {}", "{} in total";
+        returned: "已退回 {}", "{} returned";
+        list: "大家的手气", "Who got what";
+        list_none: "还没有人领取。", "No claims yet.";
+        list_older: "更早的", "Older";
+        list_newest: "回到最新", "Back to newest";
+        luckiest: "手气最佳", "Luckiest";
+        deleted_user: "已注销用户", "Deleted user";
+        me: "我", "You";
+        mine_title: "我的红包", "Your red packets";
+        mine_lead: "发出和收到的红包都在这里。", "Red packets you’ve sent and received.";
+        tab: "发出或收到", "Sent or received";
+        given: "发出的", "Sent";
+        received: "收到的", "Received";
+        none_given: "你还没有发过红包。", "You haven’t sent any yet.";
+        none_received: "你还没有收到过红包。", "You haven’t received any yet.";
+        give_first: "发一个给朋友吧。", "Send one to your friends.";
+        how_fill: "选好总额和个数，从钱包扣款", "Choose an amount and how many share it. It’s paid from your wallet.";
+        how_share: "把链接发给朋友，金额随机", "Send the link to friends. Each gets a random share.";
+        how_back: "没领完的自动退回钱包", "What nobody claims comes back to your wallet.";
+        give: "发红包", "Send a red packet";
+        older: "更早的红包", "Older red packets";
+        newest: "回到最新", "Back to newest";
+        phase_upcoming: "未开抢", "Upcoming";
+        phase_open: "进行中", "Open";
+        phase_empty: "已抢光", "All claimed";
+        phase_expired: "已过期", "Expired";
+        give_title: "发红包", "Send a red packet";
+        give_lead: "从钱包扣款，未领完的会退回钱包。", "Paid from your wallet. Unclaimed money comes back to you.";
+        holds: "钱包余额 {}", "Wallet balance: {}";
+        total: "总金额（元）", "Total (CNY)";
+        count: "红包个数", "Number of shares";
+        count_help: "最多 1,000 个，每人限领一个。", "Up to 1,000. One per person.";
+        count_help_shop: "最多 1,000,000 个，每人限领一个。", "Up to 1,000,000. One per person.";
+        split: "分配方式", "How to split it";
+        split_bounded: "拼手气", "Random";
+        split_bounded_text: "多数接近平均值", "most shares are near the average";
+        split_equal: "普通红包", "Equal";
+        split_equal_text: "每个一样多", "everyone gets the same";
+        split_double_average: "拼大手气", "Random, big swings";
+        split_double_average_text: "最高可达剩余均值的两倍", "up to twice the average of what’s left";
+        bounds: "单个红包上下限", "Smallest and largest share";
+        min: "最少（元）", "Smallest (CNY)";
+        max: "最多（元）", "Largest (CNY)";
+        bounds_help: "选填：默认最少 0.01 元，最多约为平均值的两倍。", "Optional. By default from ¥0.01 to about twice the average.";
+        greeting: "祝福语", "Greeting";
+        greeting_help: "最多 100 个字。", "Up to 100 characters.";
+        opens: "开抢时间（选填）", "Opens at (optional)";
+        opens_local: "留空则立即开抢。按你的时区填写", "Leave empty to open now. In your time zone";
+        opens_utc: "留空则立即开抢。按 UTC 时间填写。", "Leave empty to open now. In UTC.";
+        own: "我也可以抢", "I can claim a share too";
+        preview: "预览分配效果", "Preview the split";
+        preview_title: "可能的分配", "Example split";
+        preview_text: "仅为示例，实际结果会不同。", "Just an example; the real split will differ.";
+        preview_range: "最少 {}，最多 {}", "Smallest {}, largest {}";
+        preview_more: "还有 {} 个", "and {} more";
+        give_go: "塞钱进红包", "Create red packet";
+        check: "请检查：", "Please check:";
+        not_enough: "钱包余额不足。", "Your wallet balance is too low.";
+        given_title: "红包准备好了", "Your red packet is ready";
+        given_text: "把链接发给朋友。未领完的将退回，时间：", "Share the link with your friends. Unclaimed money comes back at";
+        link: "红包链接", "Link to share";
+        copy: "复制链接", "Copy link";
+        copied: "已复制", "Copied";
+        qr: "红包链接二维码", "QR code of the link";
+        to_packet: "查看红包", "View red packet";
+        nav: "红包", "Red packets";
+        admin_lead: "红包雨由商店出资，停止后剩余金额退回商店。",
+            "Red packet drops are paid for by the shop. When one stops, what is left goes back to the shop.";
+        rain: "新建红包雨", "New red packet drop";
+        rain_title: "新建红包雨", "New red packet drop";
+        rain_lead: "由商店出资，最多 1,000,000 个。", "Paid for by the shop, up to 1,000,000 shares.";
+        rain_go: "开始发放", "Start the drop";
+        admin_none: "还没有红包。", "No red packets yet.";
+        col_packet: "红包", "Red packet";
+        col_giver: "发放人", "From";
+        col_phase: "状态", "State";
+        col_claimed: "已领取", "Claimed";
+        col_total: "金额", "Amount";
+        col_opens: "开抢时间", "Opens";
+        shop: "商店", "The shop";
+        stop: "停止", "Stop";
+        stop_text: "立即结束，未领取的金额退回发放人，已领取的不受影响。",
+            "Ends the red packet now. Unclaimed money is returned; claimed shares aren’t affected.";
+        done_stop: "已停止，剩余金额正在退回。", "Stopped. The remaining money is being returned.";
+        done_fund: "红包雨已开始发放。", "The red packet drop has started.";
+        watch: "实时领取", "Live claims";
+        watch_shares: "已领取的红包", "Shares claimed";
+        watch_money: "已领取的金额", "Amount claimed";
+        watch_rate: "每秒领取", "Claims per second";
+        watch_ago: "{} 秒前", "{} s ago";
+        watch_now: "现在", "now";
+        watch_away: "暂时无法连接，正在重试。", "Can’t connect. Retrying.";
+        all: "全部红包", "All red packets";
+        share_link: "领取链接", "Claim link";
     }
 }
