@@ -11,20 +11,11 @@ use domain::{Bilingual, ConsoleList, Goods, GoodsId, Locale, Picture, SaleId, Sa
 use pages::Chrome;
 use testing::samples::{at, sample};
 use web::FieldError;
+use web::views::test_chrome;
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
-    Chrome {
-        shop: Default::default(),
-        present: words::Present::At(at("2026-11-21T12:30:00Z")),
-        locale,
-        path: path.into(),
-        username: Some("admin".into()),
-        role: domain::Role::Admin,
-        is_compact: false,
-        is_test: false,
-        has_programs: false,
-        pending: store::PendingCounts::default(),
-    }
+    let present = words::Present::At(at("2026-11-21T12:30:00Z"));
+    Chrome { present, username: Some("admin".into()), role: domain::Role::Admin, ..test_chrome(locale, path) }
 }
 
 pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {

@@ -285,16 +285,9 @@ mod tests {
     #[test]
     fn console_page_belongs_to_one_section() {
         let chrome = |path: &str| Chrome {
-            shop: Arc::default(),
-            present: Present::At(Timestamp::UNIX_EPOCH),
-            locale: Locale::En,
-            path: path.to_owned(),
             username: Some("admin".to_owned()),
             role: Role::Admin,
-            is_compact: false,
-            is_test: false,
-            has_programs: false,
-            pending: PendingCounts::default(),
+            ..Chrome::anonymous(&Arc::default(), Timestamp::UNIX_EPOCH, Locale::En, path.to_owned())
         };
         for (path, section) in [
             ("/admin?lang=en", "/admin"),

@@ -276,6 +276,10 @@ mod tests {
         }
     }
 
+    fn publish(publisher: &Publisher, sales: &[(Sale, Goods)]) -> anyhow::Result<PublishReport> {
+        publisher.publish(sales, &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
+    }
+
     fn report(written: usize, unchanged: usize, removed: usize) -> PublishReport {
         PublishReport { written, unchanged, removed }
     }
@@ -285,45 +289,26 @@ mod tests {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
         let (one, mut two) = (sample(1, "One"), sample(2, "Two"));
-        assert_eq!(
-            publisher
-                .publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
-                .unwrap(),
-            report(10, 0, 0)
-        );
-        assert_eq!(
-            publisher
-                .publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
-                .unwrap(),
-            report(0, 10, 0)
-        );
+        assert_eq!(publish(&publisher, &[one.clone(), two.clone()]).unwrap(), report(10, 0, 0));
+        assert_eq!(publish(&publisher, &[one.clone(), two.clone()]).unwrap(), report(0, 10, 0));
 
         two.0.sold = 50;
         assert_eq!(
-            publisher
-                .publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
-                .unwrap(),
+            publish(&publisher, &[one.clone(), two.clone()]).unwrap(),
             report(0, 10, 0),
             "sold units change no page"
         );
         two.1.description.en = "New words".into();
-        assert_eq!(
-            publisher
-                .publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
-                .unwrap(),
-            report(1, 9, 0)
-        );
+        assert_eq!(publish(&publisher, &[one.clone(), two.clone()]).unwrap(), report(1, 9, 0));
 
         two.0.window.opens_at = None;
-        publisher
-            .publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
-            .unwrap();
+        publish(&publisher, &[one.clone(), two.clone()]).unwrap();
         assert!(scratch.read("en/sales/2/reminder.ics").is_none(), "no start time, no calendar file");
         assert!(scratch.read("en/sales/1/reminder.ics").is_some());
 
         two.0.state = SaleState::Draft;
         assert_eq!(
-            publisher.publish(&[one, two], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default()).unwrap(),
+            publish(&publisher, &[one, two]).unwrap(),
             report(4, 2, 2),
             "the lists and the pages that led on to it change, its own go"
         );
@@ -335,9 +320,7 @@ mod tests {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
         publisher.publish_assets().unwrap();
-        publisher
-            .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
-            .unwrap();
+        publish(&publisher, &[sample(1, "One")]).unwrap();
         let page = publisher.get("/zh/sales/1").unwrap();
         assert_eq!(scratch.read("zh/sales/1/index.html").unwrap(), page.body);
         assert_eq!(scratch.read("zh/sales/1/index.html.br").unwrap(), page.br);
@@ -355,17 +338,10 @@ mod tests {
     fn next_publication_repairs_the_folder() {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
-        publisher
-            .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
-            .unwrap();
+        publish(&publisher, &[sample(1, "One")]).unwrap();
         fs::write(scratch.0.join("en/index.html.br"), "older").unwrap();
         fs::create_dir_all(scratch.0.join("zh/sales/99")).unwrap();
-        assert_eq!(
-            publisher
-                .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
-                .unwrap(),
-            report(1, 5, 1)
-        );
+        assert_eq!(publish(&publisher, &[sample(1, "One")]).unwrap(), report(1, 5, 1));
     }
 
     #[test]
@@ -378,23 +354,14 @@ mod tests {
                 scope.spawn(move || {
                     let publisher = Publisher::new(dir, ORIGIN.into(), Clock::system());
                     (0..5).for_each(|_| {
-                        assert_eq!(
-                            publisher
-                                .publish(sales, &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
-                                .map(drop)
-                                .map_err(|e| format!("{e:#}")),
-                            Ok(())
-                        )
+                        assert_eq!(publish(&publisher, sales).map(drop).map_err(|e| format!("{e:#}")), Ok(()))
                     });
                 });
             }
         });
         let last = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
-        last.publish(&sales, &[], &HashMap::new(), &ShippingTable::default(), &Arc::default()).unwrap();
-        assert_eq!(
-            last.publish(&sales, &[], &HashMap::new(), &ShippingTable::default(), &Arc::default()).unwrap(),
-            report(0, 30, 0)
-        );
+        publish(&last, &sales).unwrap();
+        assert_eq!(publish(&last, &sales).unwrap(), report(0, 30, 0));
     }
 
     #[test]
@@ -402,11 +369,7 @@ mod tests {
         let scratch = Scratch::new();
         fs::write(&scratch.0, "a file where a folder is needed").unwrap();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
-        assert!(
-            publisher
-                .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
-                .is_err()
-        );
+        assert!(publish(&publisher, &[sample(1, "One")]).is_err());
         assert!(publisher.get("/en/sales/1").is_some());
         fs::remove_file(&scratch.0).unwrap();
     }

@@ -19,18 +19,8 @@ pub fn error_text(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option
 
 /// The chrome of a page for a signed-in shopper.
 pub fn test_chrome(locale: domain::Locale, path: &str) -> Chrome {
-    Chrome {
-        shop: Default::default(),
-        present: Present::At(Timestamp::UNIX_EPOCH),
-        locale,
-        path: path.into(),
-        username: Some("mei".into()),
-        role: domain::Role::User,
-        is_compact: false,
-        is_test: false,
-        has_programs: false,
-        pending: store::PendingCounts::default(),
-    }
+    let (username, now) = (Some("mei".into()), Timestamp::UNIX_EPOCH);
+    Chrome { present: Present::At(now), username, ..Chrome::anonymous(&Default::default(), now, locale, path.into()) }
 }
 
 /// An address to be shown.
@@ -240,18 +230,8 @@ mod tests {
     use domain::Locale;
 
     fn page(status: u16, code: &str, back: &str) -> String {
-        let chrome = Chrome {
-            shop: Default::default(),
-            present: Present::At("2026-11-21T11:00:00Z".parse().unwrap()),
-            locale: Locale::En,
-            path: "/en/sales/7/buy".into(),
-            username: None,
-            role: domain::Role::User,
-            is_compact: false,
-            is_test: false,
-            has_programs: false,
-            pending: store::PendingCounts::default(),
-        };
+        let present = Present::At("2026-11-21T11:00:00Z".parse().unwrap());
+        let chrome = Chrome { present, username: None, ..test_chrome(Locale::En, "/en/sales/7/buy") };
         let again = back.starts_with("/en/sales/").then(|| ("/en/sales/7/buy".to_owned(), 2));
         let not_before = (code == "too_early").then(|| "2026-11-21T12:00:06.001Z".parse().unwrap());
         let onward = Vec::new();

@@ -76,10 +76,10 @@ pub struct ParsedOrderSearch {
 }
 
 impl OrderSearchQuery {
-    /// The filters that were filled in, by name, for the audit log.
-    pub fn given(&self) -> BTreeMap<&'static str, &str> {
+    /// The filters by name, filled in or not.
+    pub fn filters(&self) -> [(&'static str, &str); 10] {
         let OrderSearchQuery { order, user, username, sale, status, parcel, returned, held, from, to, .. } = self;
-        let fields = [
+        [
             ("order", order),
             ("user", user),
             ("username", username),
@@ -90,8 +90,13 @@ impl OrderSearchQuery {
             ("held", held),
             ("from", from),
             ("to", to),
-        ];
-        fields.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.as_str())).collect()
+        ]
+        .map(|(name, value)| (name, value.as_str()))
+    }
+
+    /// The filters that were filled in, by name, for the audit log.
+    pub fn given(&self) -> BTreeMap<&'static str, &str> {
+        self.filters().into_iter().filter(|(_, value)| !value.is_empty()).collect()
     }
 
     /// Reads the fields and looks user names up. The inner error lists every wrong field at once.

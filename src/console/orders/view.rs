@@ -92,19 +92,7 @@ impl AdminOrdersPage {
 
     /// The query of links that preserve the search; empty without one.
     fn link_query(&self) -> String {
-        let OrderSearchQuery { order, user, sale, status, parcel, returned, held, from, to, .. } = &self.query;
-        let fields = [
-            ("order", order),
-            ("user", user),
-            ("sale", sale),
-            ("status", status),
-            ("parcel", parcel),
-            ("return", returned),
-            ("held", held),
-            ("from", from),
-            ("to", to),
-        ];
-        link_query(fields.map(|(name, value)| (name, value.as_str())))
+        link_query(self.query.filters())
     }
 
     /// Whether the fields of the search were used, more than by a tab.

@@ -47,9 +47,8 @@ pub struct ComputingPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{Locale, Role, SaleId};
-    use pages::Chrome;
-    use words;
+    use domain::{Locale, Role};
+    use web::views::test_chrome;
 
     #[tokio::test]
     async fn page_that_is_being_computed_says_so_and_loads_itself_again() {
@@ -57,18 +56,7 @@ mod tests {
             let t = words::text(locale);
             let path = format!("/admin/sales/7/clusters?lang={locale}&after=50");
             let (username, role) = (Some("vera".to_owned()), Role::Viewer);
-            let chrome = Chrome {
-                shop: Default::default(),
-                present: words::Present::At(jiff::Timestamp::UNIX_EPOCH),
-                locale,
-                path: path.clone(),
-                username,
-                role,
-                is_compact: false,
-                is_test: false,
-                has_programs: false,
-                pending: Default::default(),
-            };
+            let chrome = Chrome { username, role, ..test_chrome(locale, &path) };
             let (goods_name, title, back) =
                 ("Phone".to_owned(), t.holds.title, ("/admin/sales/7".to_owned(), t.holds.back.to_owned()));
             let page = computing(ComputingPage { chrome, sale: SaleId(7), goods_name, title, back }).unwrap();
