@@ -31,9 +31,8 @@ pub mod cockpit {
 }
 pub mod draws;
 pub mod linked_accounts {
-    pub mod api;
+    pub mod groups;
     pub mod holds;
-    pub mod page;
 }
 pub mod report {
     pub mod computing;

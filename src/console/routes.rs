@@ -36,7 +36,8 @@ pub fn document(api: &mut Api) {
         invoices::document,
         front::document,
         shipping::document,
-        linked_accounts::api::document,
+        linked_accounts::groups::document,
+        linked_accounts::holds::document,
         log::document,
         orders::api::document,
         orders::search::document,
@@ -93,8 +94,8 @@ fn api() -> Routes {
         .route("/api/admin/sales/{sale}/draw/later-round", post(draws::await_later_round))
         .route("/api/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::exclude))
         .route("/api/admin/sales/{sale}/live", get(cockpit::live::live))
-        .route("/api/admin/sales/{sale}/clusters", get(linked_accounts::api::list))
-        .route("/api/admin/sales/{sale}/clusters/{user}", get(linked_accounts::api::show))
+        .route("/api/admin/sales/{sale}/clusters", get(linked_accounts::groups::list))
+        .route("/api/admin/sales/{sale}/clusters/{user}", get(linked_accounts::groups::show))
         .route("/api/admin/dead-letters", get(dead_letters::list))
         .route("/api/admin/dead-letters/replay", post(dead_letters::replay))
         .route("/api/admin/dead-letters/discard", post(dead_letters::discard))
@@ -102,8 +103,8 @@ fn api() -> Routes {
         .route("/api/admin/orders/changes", get(orders::api::changes))
         .route("/api/admin/orders/{order}", get(orders::api::show))
         .route("/api/admin/orders/{order}/cancel", post(orders::api::cancel))
-        .route("/api/admin/orders/{order}/hold", post(linked_accounts::api::hold))
-        .route("/api/admin/orders/{order}/release", post(linked_accounts::api::release))
+        .route("/api/admin/orders/{order}/hold", post(linked_accounts::holds::hold))
+        .route("/api/admin/orders/{order}/release", post(linked_accounts::holds::release))
         .route("/api/admin/orders/{order}/recipient", post(orders::api::recipient))
         .route("/api/admin/orders/{order}/parcel", post(orders::parcels::move_parcel))
         .route("/api/admin/orders/parcels", post(orders::parcels::import))
@@ -226,10 +227,10 @@ fn pages() -> Routes {
         .route("/admin/sales/{sale}/resume", post(sales::page::resume))
         .route("/admin/sales/{sale}/stop", post(sales::page::stop))
         .route("/admin/sales/{sale}/queue", post(waiting_room::change_pace_by_form))
-        .route("/admin/sales/{sale}/clusters", get(linked_accounts::page::list))
-        .route("/admin/sales/{sale}/clusters/{user}", get(linked_accounts::page::show))
-        .route("/admin/sales/{sale}/clusters/{user}/hold", post(linked_accounts::page::hold))
-        .route("/admin/sales/{sale}/clusters/{user}/release", post(linked_accounts::page::release))
+        .route("/admin/sales/{sale}/clusters", get(linked_accounts::groups::list_page))
+        .route("/admin/sales/{sale}/clusters/{user}", get(linked_accounts::groups::show_page))
+        .route("/admin/sales/{sale}/clusters/{user}/hold", post(linked_accounts::groups::hold_all))
+        .route("/admin/sales/{sale}/clusters/{user}/release", post(linked_accounts::groups::release_all))
         .route("/admin/goods", get(goods::page::list))
         .route("/admin/packets", get(packets::page))
         .route("/admin/packets/new", get(packets::blank))
@@ -270,9 +271,9 @@ fn pages() -> Routes {
         .route("/admin/orders/{order}/return/refuse", post(orders::returns::refuse_by_form))
         .route("/admin/orders/{order}/receipt", get(invoices::receipt))
         .route("/admin/orders/{order}/cancel", post(orders::page::cancel))
-        .route("/admin/orders/{order}/hold", post(linked_accounts::holds::hold))
-        .route("/admin/orders/{order}/release", post(linked_accounts::holds::release))
-        .route("/admin/orders/{order}/uphold", post(linked_accounts::holds::uphold))
+        .route("/admin/orders/{order}/hold", post(linked_accounts::holds::hold_by_form))
+        .route("/admin/orders/{order}/release", post(linked_accounts::holds::release_by_form))
+        .route("/admin/orders/{order}/uphold", post(linked_accounts::holds::uphold_by_form))
         .route("/admin/orders/{order}/recipient", post(orders::page::recipient))
         .route("/admin/goods/new", get(goods::page::blank))
         .route("/admin/goods/import", get(goods::import::page))
@@ -332,7 +333,7 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/admin/step-up", get(step_up::show).merge(post(step_up::done)))
         .route("/admin/orders/{order}/refund", post(orders::page::refund))
         .route("/admin/orders/bulk/refund", post(lists::bulk::orders::refund))
-        .route("/admin/sales/{sale}/clusters/{user}/refund", post(linked_accounts::page::refund))
+        .route("/admin/sales/{sale}/clusters/{user}/refund", post(linked_accounts::groups::refund_all))
         .route("/admin/orders/payments/{case}/refund", post(payment_cases::refund_by_form))
         .route("/admin/packets", post(packets::fund_by_form))
         .route("/api/admin/webhooks", post(webhooks::api::add))

@@ -1,34 +1,70 @@
-//! What staff do with one held order in the console: hold, release, answer to an appeal. Its refund uses the same form
-//! as for any order.
+//! What staff do with one held order: hold, release, answer to an appeal. A program does it in the name of a member of the
+//! staff. Its refund uses the same form as for any order.
 
 use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
+use crate::orders::api::{OWN_ORDER, OneOrder, detail, existing_order};
 use crate::orders::page::{OrderPageState, StaffActionForm, page};
-use crate::{ReasonForm, StaffVisitTo};
+use crate::{ReasonForm, StaffCallTo, StaffVisitTo};
 use domain::order::check_hold_reason;
 use domain::{Money, OrderId, UserId};
 use orders::holds::{HoldAction, HoldCounts, HoldOutcome};
 use pages::Chrome;
 use store::AuditReason;
-use web::extract::{Form, PathIds, State, SupportShoppers};
+use web::extract::{Form, Json, PathIds, State, SupportShoppers};
 use web::{Answer, Code, Problem, see_other};
 use words::{Text, field_error, fill, problem};
 
+/// Why an order is held or released. Its owner reads it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HoldRequest {
+    /// Shown to the owner of the order, as it is.
+    #[schemars(length(min = 1, max = 300))]
+    reason: String,
+}
+
+pub async fn hold(call: StaffCallTo<SupportShoppers, OrderId>, Json(request): Json<HoldRequest>) -> Answer {
+    change(call, HoldAction::Hold, request).await
+}
+
+pub async fn release(call: StaffCallTo<SupportShoppers, OrderId>, Json(request): Json<HoldRequest>) -> Answer {
+    change(call, HoldAction::Release, request).await
+}
+
+/// Acts on one order. Doing it twice changes nothing more.
+async fn change(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    action: HoldAction,
+    HoldRequest { reason }: HoldRequest,
+) -> Answer {
+    let order = existing_order(&shop, id).await?;
+    let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    let reason = AuditReason { actor: staff.actor(), note: &reason, message: Some(&reason) };
+    match shop.orders.change_hold(&order, action, staff.session.user_id, reason).await? {
+        HoldOutcome::Done | HoldOutcome::Unchanged => detail(&shop, id).await,
+        HoldOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+        HoldOutcome::OrderEnded | HoldOutcome::Waits => Err(Code::ChangedMeanwhile.into()),
+    }
+}
+
 type Visit = StaffVisitTo<SupportShoppers, OrderId>;
 
-pub async fn hold(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
-    act(visit, ("hold", HoldAction::Hold), form).await
+pub async fn hold_by_form(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
+    change_by_form(visit, ("hold", HoldAction::Hold), form).await
 }
 
-pub async fn release(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
-    act(visit, ("release", HoldAction::Release), form).await
+pub async fn release_by_form(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
+    change_by_form(visit, ("release", HoldAction::Release), form).await
 }
 
-pub async fn uphold(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
-    act(visit, ("uphold", HoldAction::Uphold), form).await
+pub async fn uphold_by_form(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
+    change_by_form(visit, ("uphold", HoldAction::Uphold), form).await
 }
 
-async fn act(
+async fn change_by_form(
     (State(shop), staff, visitor, PathIds(id)): Visit,
     (name, action): (&'static str, HoldAction),
     form: ReasonForm,
@@ -152,4 +188,19 @@ impl HoldNotice {
         let others = others.into_iter().filter(|(_, count)| *count > 0).map(|(words, count)| fill(words, count));
         Some(HoldNotice(std::iter::once(fill(done, counts.done)).chain(others).collect()))
     }
+}
+
+web::operations! { "administrators"
+    /// Keep an order from delivery until a question is answered
+    ///
+    /// Repeating it changes nothing.
+    POST "/api/admin/orders/{order}/hold" holdOrder = hold;
+        200 OneOrder, "The order with its timeline and payments.";
+        refuses ChangedMeanwhile Yourself;
+    /// End the hold of an order
+    ///
+    /// Repeating it changes nothing.
+    POST "/api/admin/orders/{order}/release" releaseOrder = release;
+        200 OneOrder, "The order with its timeline and payments.";
+        refuses ChangedMeanwhile Yourself;
 }

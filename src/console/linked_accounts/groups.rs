@@ -1,35 +1,157 @@
-//! The console's pages of linked accounts: accounts of a sale that seem to belong together, and what staff do with
-//! their orders.
+//! Accounts of a sale that seem to belong together, for programs and as pages. What a person does about them is done to
+//! their orders, one by one and for a reason.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use askama::Template;
 use axum::http::StatusCode;
 use jiff::Timestamp;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::linked_accounts::holds::{HoldForm, HoldFormState, HoldNotice};
+use crate::orders::api::{FoundOrderJson, found_orders};
 use crate::report::computing::{ComputingPage, PAGE_PATIENCE, computing, reloading};
 use crate::sales::view::sale_tabs;
-use crate::{StaffVisitTo, Tab};
-use domain::{LinkReason, Locale, OrderId, SaleId, UserId};
+use crate::{StaffCallTo, StaffVisitTo, Tab};
+use domain::{LinkReason, Locale, Money, OrderId, SaleId, UserId};
 use orders::holds::{HoldAction, HoldCounts};
 use orders::linked_accounts::{GroupDetail, GroupList, GroupOrder, GroupSummary, MEMBERS_PAGE_SIZE};
 use pages::Chrome;
 use pages::filters::{self, grouped};
 use store::AuditReason;
 use web::extract::{Form, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
-use web::{Answer, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
+use web::{Answer, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, private, see_other};
 use words::fill;
 
-#[derive(Default, Deserialize)]
+/// How long a program waits while linked accounts are found for the first time. Then the answer asks it to try again.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Seconds after which the program tries again.
+const RETRY_AFTER_S: u64 = 2;
+
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GroupsQuery {
     /// The number of groups before the page.
+    #[schemars(with = "usize")]
     after: Cursor,
 }
 
+#[derive(Serialize, JsonSchema)]
+struct GroupsResponse {
+    #[serde(rename = "clusters")]
+    groups: Vec<GroupJson>,
+    /// The number of groups on all pages.
+    count: usize,
+    /// When the accounts were compared.
+    read_at: Timestamp,
+    /// For `?after=`; `null` on the last page.
+    next: Option<usize>,
+}
+
+/// A group of linked accounts, without its members.
+#[derive(Serialize, JsonSchema)]
+struct GroupJson {
+    /// The account that stands for the group.
+    id: UserId,
+    #[schemars(range(min = 2))]
+    members: usize,
+    /// For each reason, the number of members that it links to another member.
+    reasons: BTreeMap<LinkReason, usize>,
+    /// Of unpaid and paid orders.
+    totals: TotalsJson,
+}
+
+/// Sums over the live orders of a group.
+#[derive(Serialize, JsonSchema)]
+struct TotalsJson {
+    /// Accounts whose orders are summed.
+    accounts: usize,
+    orders: usize,
+    units: u64,
+    paid: Option<Money>,
+    held: usize,
+    /// Those that wait for an answer.
+    appeals: usize,
+}
+
+impl From<&GroupSummary> for GroupJson {
+    fn from(of: &GroupSummary) -> GroupJson {
+        let totals = of.totals;
+        GroupJson {
+            id: of.id,
+            members: of.members,
+            reasons: of.reasons.clone(),
+            totals: TotalsJson {
+                accounts: totals.accounts,
+                orders: totals.orders,
+                units: totals.units,
+                paid: totals.paid,
+                held: totals.held,
+                appeals: totals.appeals,
+            },
+        }
+    }
+}
+
+/// The groups of linked accounts of a sale, the largest first.
 pub async fn list(
+    (State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>,
+    Query(GroupsQuery { after }): Query<GroupsQuery>,
+) -> Answer {
+    let after: usize = after.read("after")?.unwrap_or_default();
+    existing_sale(&shop, sale).await?;
+    let list = shop.orders.groups(sale, (after, LARGE_PAGE_SIZE), PATIENCE).await?;
+    let GroupList { groups, count, read_at, .. } = list.ok_or_else(being_computed)?;
+    let next = Some(after.saturating_add(groups.len())).filter(|next| *next < count && !groups.is_empty());
+    let groups = groups.iter().map(GroupJson::from).collect();
+    Ok(private(GroupsResponse { groups, count, read_at, next }))
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct GroupQuery {
+    /// The last member on the page before.
+    after: Cursor,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct GroupResponse {
+    #[serde(rename = "cluster")]
+    group: GroupJson,
+    /// The orders of one page of members, newest first, with masked recipients.
+    orders: Vec<FoundOrderJson>,
+    /// When the accounts were compared.
+    read_at: Timestamp,
+    /// For `?after=`; `null` on the last page.
+    next: Option<UserId>,
+}
+
+/// The group of an account, with the orders of one page of its members.
+pub async fn show(
+    (State(shop), _, PathIds((sale, user))): StaffCallTo<ViewConsole, (SaleId, UserId)>,
+    Query(GroupQuery { after }): Query<GroupQuery>,
+) -> Answer {
+    let after = after.read("after")?;
+    existing_sale(&shop, sale).await?;
+    let found = shop.orders.group_of(sale, user, after, PATIENCE).await?;
+    let GroupDetail { summary, orders, next, read_at } = found.ok_or_else(being_computed)?.ok_or(Code::NotFound)?;
+    let orders = orders.into_iter().map(|order| order.found).collect();
+    let orders = found_orders(&shop.store, orders).await?;
+    let group = GroupJson::from(&summary);
+    Ok(private(GroupResponse { group, orders, read_at, next }))
+}
+
+async fn existing_sale(shop: &Shop, sale: SaleId) -> Result<(), Problem> {
+    shop.catalogue.entry(sale).await?.map(drop).ok_or(Code::NoSuchSale.into())
+}
+
+fn being_computed() -> Problem {
+    Problem::new(Code::Unavailable).retry_after(RETRY_AFTER_S)
+}
+
+pub async fn list_page(
     (State(shop), _, visitor, PathIds(sale)): StaffVisitTo<ViewConsole, SaleId>,
     Query(GroupsQuery { after }): Query<GroupsQuery>,
 ) -> Answer {
@@ -91,15 +213,15 @@ impl HoldQuery {
     }
 }
 
-pub async fn show(
+pub async fn show_page(
     (State(shop), staff, visitor, PathIds(ids)): StaffVisitTo<ViewConsole, (SaleId, UserId)>,
     Query(query): Query<HoldQuery>,
 ) -> Answer {
     let notice = HoldNotice::of(words::text(visitor.locale), &query.done, query.counts());
-    page(&shop, &visitor, ids, &query.after, staff.may::<SupportShoppers>(), notice, HoldFormState::default()).await
+    render(&shop, &visitor, ids, &query.after, staff.may::<SupportShoppers>(), notice, HoldFormState::default()).await
 }
 
-async fn page(
+async fn render(
     shop: &Shop,
     visitor: &Visitor,
     (sale, user): (SaleId, UserId),
@@ -148,15 +270,15 @@ impl GroupForm {
 
 type Visit = StaffVisitTo<SupportShoppers, (SaleId, UserId)>;
 
-pub async fn hold(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
+pub async fn hold_all(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
     act(visit, ("hold", Some(HoldAction::Hold)), form).await
 }
 
-pub async fn release(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
+pub async fn release_all(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
     act(visit, ("release", Some(HoldAction::Release)), form).await
 }
 
-pub async fn refund(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
+pub async fn refund_all(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
     act(visit, ("refund", None), form).await
 }
 
@@ -169,7 +291,7 @@ async fn act(
     let orders = form.orders()?;
     let reason = match HoldFormState::check(name, form.reason, &form.confirm) {
         Ok(reason) => reason,
-        Err(state) => return page(&shop, &visitor, (sale, user), &form.after, true, None, state).await,
+        Err(state) => return render(&shop, &visitor, (sale, user), &form.after, true, None, state).await,
     };
     let by = staff.session.user_id;
     let reason = AuditReason { actor: staff.actor(), note: &reason, message: Some(&reason) };
@@ -279,4 +401,17 @@ impl GroupPage {
             is_dangerous: false,
         }
     }
+}
+
+web::operations! { "administrators"
+    /// Accounts of a sale that seem to belong together, the largest groups first
+    ///
+    /// Computed in the background; 503 with `Retry-After` while that is done for the first time.
+    GET "/api/admin/sales/{sale}/clusters" listClusters = list;
+        200 GroupsResponse;
+        refuses NoSuchSale;
+    /// The group of an account of a sale, with the orders of a page of its members
+    GET "/api/admin/sales/{sale}/clusters/{user}" showCluster = show;
+        200 GroupResponse, "The group, and orders with masked recipients, newest first.";
+        refuses NoSuchSale;
 }
