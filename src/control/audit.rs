@@ -79,7 +79,9 @@ wire_enum! {
         PacketShares = "packet_shares",
         WaitingRoom = "queue",
     }
+}
 
+impl Part {
     /// What an audit of the recent past reads. `None`: everything.
     fn covers(self) -> Option<&'static str> {
         match self {

@@ -313,7 +313,7 @@ mod tests {
         let (due, name) = (watch::Sender::default(), WATCHED_JOBS[0]);
         let job = Job::new(name, Duration::from_millis(500), steps.clone(), |steps| async move {
             steps.fetch_add(1, Ordering::Relaxed);
-            Ok(())
+            anyhow::Ok(())
         });
         let clock = async {
             tokio::time::sleep(Duration::from_millis(19_900)).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use accounts::is_external_id;
 use domain::front::{DecisionCounts, Difference, ShopDecision};
 use domain::{Sale, SaleId, SaleMode};
-use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::program::{Caller, Reserve};
 use web::extract::{PathIds, Query, body, from_json};
 use web::problem::{Code, FieldProblem, Problem};
 use web::shared::pagination::Cursor;
+use web::{Answer, Shop};
 
 use crate::reservations::{MAX_PAGE_SIZE, PAGE_SIZE, is_reference};
 
@@ -53,11 +53,7 @@ async fn rush(shop: &Shop, sale: SaleId) -> Result<Sale, Problem> {
 }
 
 /// Notes what the other shop decided.
-pub async fn tell(
-    (State(shop), _, PathIds(sale)): Call,
-    headers: HeaderMap,
-    content: Body,
-) -> Result<Response, Problem> {
+pub async fn tell((State(shop), _, PathIds(sale)): Call, headers: HeaderMap, content: Body) -> Answer {
     let sale = rush(&shop, sale).await?;
     let DecisionsBody { decisions } = from_json(&body(&headers, content, MAX_BYTES).await?)?;
     if !(1..=MAX_DECISIONS).contains(&decisions.len()) {
@@ -108,7 +104,7 @@ struct ComparisonAnswer {
 pub async fn differences(
     (State(shop), _, PathIds(sale)): Call,
     Query(DifferencesQuery { after, limit }): Query<DifferencesQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let limit = limit.map_or(PAGE_SIZE, usize::from);
     if !(1..=MAX_PAGE_SIZE).contains(&limit) {
         return Err(Problem::invalid_field("limit", "out_of_range"));

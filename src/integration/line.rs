@@ -18,7 +18,6 @@ use crate::shoppers::spend_entry;
 use domain::wire::wire_enum;
 use domain::{Locale, Phase, Sale, SaleFront, SaleId, SaleMode, TurnState, UserId};
 use engine::waiting_rooms::JoinRefusal;
-use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::client::ClientDevice;
 use web::extract::program::{Caller, Reserve};
@@ -29,6 +28,7 @@ use web::problem::{Code, Problem};
 use web::shared::negotiation::see_other;
 use web::shared::paths::{entry_path, line_path};
 use web::shared::purchase_token;
+use web::{Answer, Shop};
 
 /// The name of a pass in the query of the address to which a called shopper goes back.
 const PASS_PARAMETER: &str = "seckill_pass";
@@ -55,7 +55,7 @@ pub async fn enter(
     visitor: Visitor,
     ClientDevice(device): ClientDevice,
     Query(LineQuery { back, entry }): Query<LineQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let front = front_of(&shop, sale)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NotFound)?;
     let allowed = |address: &str| front.allowed(address).ok_or(Problem::invalid_field("return", "bad_return_address"));
@@ -98,7 +98,7 @@ pub async fn leave(
     PathIds(id): PathIds<SaleId>,
     visitor: Visitor,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Answer {
     let front = front_of(&shop, id)?;
     let known = shop.catalogue.entry(id).await?.ok_or(Code::NotFound)?;
     let to = waiting_path(visitor.locale, &known.sale);
@@ -284,7 +284,7 @@ pub async fn redeem(
     State(shop): State<Arc<Shop>>,
     _: Caller<Reserve>,
     Json(PassBody { pass }): Json<PassBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let pass = Pass::verified(&shop, &pass).ok_or(Code::BadPass)?;
     if !use_up(&shop, &pass, SignedDuration::ZERO).await? {
         return Err(Code::PassUsed.into());
@@ -309,7 +309,7 @@ const REPEAT_GRACE: SignedDuration = SignedDuration::from_secs(10);
 
 /// 204 for a request with the cookie of an admitted browser, or with a pass in its address, which is used up and becomes
 /// that cookie. 401 with the address of the line otherwise.
-pub async fn check(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Result<Response, Problem> {
+pub async fn check(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Answer {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let sale: SaleId = text(&SALE).parse().map_err(|_| Problem::invalid_field(SALE.as_str(), "bad_id"))?;
     let front = shop.catalogue.front(sale).ok_or(Code::NotFound)?;

@@ -18,7 +18,6 @@ use domain::order::generated_at;
 use domain::{ExternalReservation, Money, OrderId, OrderStatus, Page, Refusal, ReservationStatus, SaleId, UserId};
 use engine::purchase::PurchaseOutcome;
 use store::ProgramActor;
-use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::program::{Caller, Reserve};
 use web::extract::{Json, PathIds, Query, SalePath};
@@ -27,6 +26,7 @@ use web::problem::{Code, Problem};
 use web::shared::negotiation::created;
 use web::shared::pagination::Cursor;
 use web::shared::purchase_token;
+use web::{Answer, Shop};
 
 /// How long a repeated reservation waits for what the database knows of the first one.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
@@ -97,7 +97,7 @@ pub async fn create(
     (State(shop), _, SalePath(sale)): (State<Arc<Shop>>, Caller<Reserve>, SalePath),
     _: Repeatable,
     Json(ReservationBody { shopper, quantity }): Json<ReservationBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let user = shop.accounts.customers().find(&shopper).await?.ok_or(Code::NoSuchShopper)?;
     match buy(&shop, sale, user, quantity).await {
         Ok(PurchaseOutcome::New { order, status }) => {
@@ -158,7 +158,7 @@ fn path(sale: SaleId, id: OrderId) -> String {
     format!("/api/v1/sales/{sale}/reservations/{id}")
 }
 
-pub async fn show((State(shop), _, PathIds((sale, id))): Call) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds((sale, id))): Call) -> Answer {
     Ok(answer(shop.orders.reservation(sale, id).await?))
 }
 
@@ -185,7 +185,7 @@ struct ReservationList {
 pub async fn list(
     (State(shop), _, SalePath(sale)): (State<Arc<Shop>>, Caller<Reserve>, SalePath),
     Query(query): Query<ReservationQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let limit = query.limit.map_or(PAGE_SIZE, usize::from);
     if !(1..=MAX_PAGE_SIZE).contains(&limit) {
         return Err(Problem::invalid_field("limit", "out_of_range"));
@@ -215,7 +215,7 @@ pub(crate) fn is_reference(text: &str) -> bool {
 pub async fn confirm(
     (State(shop), caller, PathIds((sale, id))): Call,
     Json(ConfirmBody { reference }): Json<ConfirmBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     if !is_reference(&reference) {
         return Err(Problem::invalid_field("reference", "bad_text"));
     }
@@ -224,7 +224,7 @@ pub async fn confirm(
     Ok(answer(found))
 }
 
-pub async fn release((State(shop), caller, PathIds((sale, id))): Call) -> Result<Response, Problem> {
+pub async fn release((State(shop), caller, PathIds((sale, id))): Call) -> Answer {
     let name = caller.program.token().actor();
     let found = shop.orders.release_reservation(sale, id, actor(&caller, &name)).await?;
     Ok(answer(found))
@@ -241,7 +241,7 @@ pub struct ExtendBody {
 pub async fn extend(
     (State(shop), caller, PathIds((sale, id))): Call,
     Json(ExtendBody { seconds }): Json<ExtendBody>,
-) -> Result<Response, Problem> {
+) -> Answer {
     if !(1..=3600).contains(&seconds) {
         return Err(Problem::invalid_field("seconds", "out_of_range"));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header::{REFERRER_POLICY, SET_COOKIE};
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,6 @@ use url::Url;
 
 use accounts::{AccountRefusal, EntryTarget, NamedShopper, Session, may_be_named};
 use domain::{SaleId, UserId};
-use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::client::ClientDevice;
 use web::extract::program::{Caller, Shoppers};
@@ -21,6 +20,7 @@ use web::extract::visitor::Visitor;
 use web::extract::{Json, Query};
 use web::problem::{Code, Problem};
 use web::shared::paths::sale_path;
+use web::{Answer, Shop};
 
 /// The longest address to return to, in bytes.
 const MAX_RETURN_URL: usize = 2000;
@@ -62,11 +62,7 @@ struct NamedShopperJson {
 }
 
 /// Names a customer, who gets an account here, and issues an entry.
-pub async fn name(
-    State(shop): State<Arc<Shop>>,
-    _: Caller<Shoppers>,
-    Json(body): Json<ShopperBody>,
-) -> Result<Response, Problem> {
+pub async fn name(State(shop): State<Arc<Shop>>, _: Caller<Shoppers>, Json(body): Json<ShopperBody>) -> Answer {
     let ShopperBody { id, since, verified, sale, return_url } = body;
     let is_right = [
         ("id", may_be_named(&id), "bad_text"),
@@ -107,7 +103,7 @@ pub async fn enter(
     visitor: Visitor,
     ClientDevice(device): ClientDevice,
     Query(EntryQuery { entry }): Query<EntryQuery>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (session, target) = spend_entry(&shop, &device, visitor.session.as_ref(), &entry).await?;
     let to = target.sale.map_or_else(|| format!("/{}/", visitor.locale), |sale| sale_path(visitor.locale, sale));
     let headers = [

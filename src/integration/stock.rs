@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use control::sales_admin::SaleCommand;
 use domain::{Sale, SaleId};
 use store::{MAX_SALE_UNITS, SaleRefusal};
-use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::session::{ManageSales, Staff};
 use web::extract::{Json, PathIds, entity_tag, expected_versions};
 use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
+use web::{Answer, Shop};
 
 #[derive(Serialize, JsonSchema)]
 struct SaleStock {
@@ -57,16 +57,12 @@ fn answer(sale: &Sale) -> Response {
     ([(ETAG, entity_tag(sale.version))], Cache::Private, axum::Json(StockAnswer { stock })).into_response()
 }
 
-pub async fn show((State(shop), _, PathIds(sale)): Call) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds(sale)): Call) -> Answer {
     Ok(answer(&shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?))
 }
 
 /// Replaces the number of units. With `If-Match`, only that of a version that the header names.
-pub async fn replace(
-    call: Call,
-    headers: HeaderMap,
-    Json(TotalBody { total }): Json<TotalBody>,
-) -> Result<Response, Problem> {
+pub async fn replace(call: Call, headers: HeaderMap, Json(TotalBody { total }): Json<TotalBody>) -> Answer {
     if !(1..=MAX_SALE_UNITS).contains(&total) {
         return Err(Problem::invalid_field("total", "bad_number"));
     }
@@ -74,18 +70,14 @@ pub async fn replace(
 }
 
 /// Adds units, or takes unsold ones back.
-pub async fn add(
-    call: Call,
-    Repeatable(request): Repeatable,
-    Json(UnitsBody { units }): Json<UnitsBody>,
-) -> Result<Response, Problem> {
+pub async fn add(call: Call, Repeatable(request): Repeatable, Json(UnitsBody { units }): Json<UnitsBody>) -> Answer {
     if units == 0 || !(-MAX_SALE_UNITS..=MAX_SALE_UNITS).contains(&units) {
         return Err(Problem::invalid_field("units", "bad_number"));
     }
     change(call, SaleCommand::TopUp(units, request)).await
 }
 
-async fn change((State(shop), staff, PathIds(sale)): Call, command: SaleCommand) -> Result<Response, Problem> {
+async fn change((State(shop), staff, PathIds(sale)): Call, command: SaleCommand) -> Answer {
     let changed = shop.sales_admin.change(sale, command, staff.actor()).await.map_err(|refusal| match refusal {
         SaleRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
         refusal => Problem::from(refusal),

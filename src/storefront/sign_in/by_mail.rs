@@ -6,7 +6,6 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 use serde::Deserialize;
 
@@ -14,13 +13,9 @@ use crate::sign_in::page::{Beside, SignInQuery, beside, code_page, respond};
 use accounts::AccountRefusal;
 use domain::MailKind;
 use pages::{Chrome, filters};
-use web::Shop;
-use web::extract::client::ClientDevice;
-use web::extract::visitor::{Visitor, own_path};
-use web::extract::{Form, Query};
-use web::problem::Problem;
-use web::shared::negotiation::personal;
+use web::extract::{ClientDevice, Form, Query, Visitor, own_path};
 use web::shared::paths::recovery_path;
+use web::{Answer, Problem, Shop, personal};
 use words::problem;
 
 #[derive(Debug, Default, Deserialize)]
@@ -46,7 +41,7 @@ async fn request(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(form): Form<ByMailForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.accounts.request_access(&device, &form.account, kind, visitor.locale).await {
         Ok(()) => page(&shop, &visitor, kind, form, true, None),
         Err(refusal) => page(&shop, &visitor, kind, form, false, Some(refusal)),
@@ -58,7 +53,7 @@ pub async fn log_in(
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(form): Form<ByMailForm>,
-) -> Result<Response, Problem> {
+) -> Answer {
     match shop.accounts.log_in_with_mailed_code(&device, &form.account, &form.code, None).await {
         Err(AccountRefusal::CodeNeeded(half)) => code_page(&shop, &visitor, StatusCode::OK, half, &form.next, None),
         Err(refusal @ (AccountRefusal::BadCode | AccountRefusal::Throttled(_) | AccountRefusal::NameThrottled(_))) => {
@@ -75,7 +70,7 @@ fn page(
     ByMailForm { account, next, .. }: ByMailForm,
     is_sent: bool,
     refusal: Option<AccountRefusal>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let error = match refusal {
         Some(AccountRefusal::Store(error)) => return Err(error.into()),
         refusal => refusal.map(|refusal| Problem::from(refusal).code()),
