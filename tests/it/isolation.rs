@@ -53,7 +53,7 @@ mod stack {
             let listed = manage(Method::GET, &format!("/api/vhosts/{vhost}/connections"), "").await.json();
             let connections = listed.as_array().cloned().unwrap_or_default();
             let is_named = |of: &serde_json::Value| {
-                of["client_properties"]["connection_name"].as_str().is_some_and(|name| name.starts_with("seckill/"))
+                of["client_properties"]["connection_name"].as_str().is_some_and(|name| name.contains("(seckill/"))
             };
             if !connections.is_empty() && connections.iter().all(is_named) { Ok(()) } else { Err(listed.to_string()) }
         })
