@@ -360,7 +360,7 @@ impl PartialRefund {
     }
 }
 
-macro_rules! columns {
+macro_rules! partial_columns {
     () => {
         "id, payment_id, order_id, via, amount, currency, requested_at_ms, actor, note, message, refunded_at_ms"
     };
@@ -378,7 +378,7 @@ macro_rules! refunds {
 impl PaymentStore<'_> {
     /// The partial refunds of an order, oldest first.
     pub async fn partial_refunds_of(self, order: OrderId) -> Result<Vec<PartialRefund>, StoreError> {
-        let sql = select!("FROM partial_refunds WHERE order_id = $1 ORDER BY id");
+        let sql = concat!("SELECT ", partial_columns!(), " FROM partial_refunds WHERE order_id = $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(order.to_string()), partial_refund).await
     }
 
