@@ -189,7 +189,7 @@ impl From<PartialRefund> for PartialRefundJson {
 
 impl OrderJson {
     /// The order as staff read it, with a masked recipient. The full one is read for a reason, which is logged
-    /// (`console::orders::reveal`).
+    /// (`console::orders`).
     pub fn masked(mut order: Order) -> OrderJson {
         order.mask_recipient();
         OrderJson::of(order, None)
