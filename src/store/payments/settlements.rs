@@ -86,7 +86,7 @@ const UNBILLED: &str = concat!(
 const CHARGES: &str = "SELECT id AS payment_id, '' AS refund_id,
        CASE WHEN captured_at_ms IS NULL THEN held_amount ELSE amount END AS amount,
        CASE WHEN captured_at_ms IS NULL THEN held_currency ELSE currency END AS currency
-     FROM payments WHERE provider = $1 AND (captured_at_ms IS NOT NULL OR held_at_ms IS NOT NULL) AND id IN ";
+     FROM payments WHERE provider = $1 AND (captured_at_ms IS NOT NULL OR held_at_ms IS NOT NULL) AND id IN $ids";
 /// A refund that is under way here may be made there.
 const REFUNDS: &str = "SELECT id AS payment_id, id AS refund_id,
        CASE WHEN mismatched_at_ms IS NOT NULL AND held_amount IS NOT NULL THEN held_amount
