@@ -435,7 +435,7 @@ impl StartingAddress {
         StartingAddress { listen, bound, answers }
     }
 
-    /// Ends the answers of the start. New connections wait for whoever serves the listener now.
+    /// Stops answering for the start and hands the listener over. New connections wait in it until they are accepted.
     pub async fn take_over(self) -> anyhow::Result<TcpListener> {
         self.answers.abort();
         // An aborted task has nothing to say.

@@ -70,8 +70,7 @@ impl JsonSigner {
         keys
     }
 
-    /// The public keys, for whoever verifies, as `jwks.json` has them (RFC 7517). `kid` names a key in the header of what it
-    /// signed.
+    /// The public keys in the format of `jwks.json` (RFC 7517). The header of a signed text names its key by `kid`.
     pub fn public_keys(&self, now: Timestamp) -> Value {
         let public = |Key { id, pair }| {
             let x = URL_SAFE_NO_PAD.encode(pair.public_key());

@@ -183,7 +183,7 @@ fn numbered(mail: &Mail, user: UserId) -> MailLink {
     MailLink { user, number, expires_at: mail.expires_at }
 }
 
-/// Whether nobody said that the parcel was delivered: it was sent some days ago.
+/// Whether the parcel only counts as delivered, because it was sent so many days ago.
 pub(crate) fn is_assumed(mail: &Mail) -> bool {
     mail.facts["assumed"] == true
 }

@@ -1,6 +1,5 @@
-//! The first things that the console shows, above the list of sales: four figures, and the first steps of a new shop. A
-//! step is done once its fact is true, so nobody ticks anything off. The list of steps goes when all are done, or when an
-//! owner puts it away.
+//! The first things that the console shows, above the list of sales: four figures, and the first steps of a new shop. The
+//! program finds out which steps are done. The list of steps goes when all are done, or when an owner puts it away.
 
 use askama::Template;
 use jiff::Timestamp;

@@ -177,7 +177,7 @@ const SIGNATURE_BYTES: usize = 48;
 const MAX_PASTED: usize = 4_096;
 /// A round that is this late is not coming. Without the wait, staff could do without a round whose result they dislike.
 const OVERDUE_AFTER: SignedDuration = SignedDuration::from_hours(1);
-/// From the announcement of a later round until it appears at the earliest, so that nobody knows it when it is announced.
+/// A later round must appear at least this long after its announcement: its result cannot be known yet then.
 const LATER_ROUND_NOTICE: SignedDuration = SignedDuration::from_mins(10);
 
 wire_enum! {

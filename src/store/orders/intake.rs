@@ -2,8 +2,8 @@
 //! `persist_orders` writes the grants of Redis, as long as units are left. Both maintain `sold` and the rule of one
 //! live order per user in the same transaction.
 //!
-//! **Numbers for people** ([`OrderNumber`]). A row per day counts the numbers that were taken. Whoever writes orders
-//! takes theirs before the transaction begins, in one statement whose lock ends with it: a process that freezes, or a
+//! **Numbers for people** ([`OrderNumber`]). A row per day counts the numbers that were taken. A batch of orders
+//! takes its numbers before the transaction begins, in one statement whose lock ends with it: a process that freezes, or a
 //! sale whose row is locked, delays no other sale. A batch takes as many numbers as it may need; the rest is kept for
 //! the next batch of the process. So numbers are unique and each is given once, but a crash leaves a gap.
 

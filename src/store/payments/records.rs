@@ -131,7 +131,7 @@ pub struct PendingCounts {
 
 impl PaymentStore<'_> {
     pub async fn pending_counts(self) -> Result<PendingCounts, StoreError> {
-        // Orders of rehearsals wait for nobody.
+        // Nobody has to do anything about orders of rehearsals.
         let orders = |name: &str, condition: &str| {
             let rows = format!("SELECT 1 FROM orders WHERE {condition} AND {NOT_REHEARSED} LIMIT $1");
             format!("(SELECT COUNT(*) FROM ({rows}) AS counted) AS {name}")

@@ -24,7 +24,7 @@ use words::{Text, field_error, problem};
 pub struct SignInQuery {
     #[serde(default)]
     pub(crate) next: String,
-    /// `register` leads a browser in which nobody has logged in yet to the registration.
+    /// With `register`, a browser without an earlier log-in is redirected to the registration.
     #[serde(default)]
     or: String,
 }
