@@ -116,13 +116,13 @@ impl ApiTokenStore<'_> {
     }
 
     pub async fn get(self, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
-        let sql = select!("FROM api_tokens WHERE id = $1");
+        let sql = select!(columns, "FROM api_tokens WHERE id = $1");
         self.optional(sqlx::query(sql).bind(id.to_string()), token).await
     }
 
     /// The newest tokens, revoked ones included.
     pub async fn list(self) -> Result<Vec<ApiToken>, StoreError> {
-        let sql = select!("FROM api_tokens ORDER BY id DESC LIMIT $1");
+        let sql = select!(columns, "FROM api_tokens ORDER BY id DESC LIMIT $1");
         self.all(sqlx::query(sql).bind(MAX_LISTED), token).await
     }
 

@@ -63,13 +63,14 @@ fn deposit(row: &AnyRow) -> Result<Deposit, sqlx::Error> {
 impl DepositStore<'_> {
     /// The deposits of an account in all sales, including returned ones, for its export.
     pub(crate) async fn deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
-        let sql = select!("FROM deposits WHERE user_id = $1 ORDER BY sale_id");
+        let sql = select!(columns, "FROM deposits WHERE user_id = $1 ORDER BY sale_id");
         self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
     }
 
     /// An account's deposits that are set aside now, the newest first.
     pub async fn held_deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
         let sql = select!(
+            columns,
             "FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL ORDER BY held_at_ms DESC, sale_id DESC"
         );
         self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
@@ -155,7 +156,7 @@ fn accounts_of(user: UserId) -> [LedgerAccount; 2] {
 
 /// The last deposit of each account in a sale.
 async fn last_deposits(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> Result<HashMap<UserId, Deposit>, sqlx::Error> {
-    let sql = select!("FROM deposits WHERE sale_id = $1 AND user_id IN $ids");
+    let sql = select!(columns, "FROM deposits WHERE sale_id = $1 AND user_id IN $ids");
     let read = |row: &AnyRow| deposit(row).map(|deposit| (deposit.user_id, deposit));
     tx.all_of(sql, &[int(sale.0)], users, read).await
 }
@@ -212,7 +213,8 @@ impl DepositStore<'_> {
     /// Returns at most [`MAX_RETURNS`] deposits of a sale to the wallets. The result is their number.
     pub async fn give_back(self, sale: SaleId) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
-        let sql = select!("FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL ORDER BY user_id LIMIT $2");
+        let sql =
+            select!(columns, "FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL ORDER BY user_id LIMIT $2");
         let rows = sqlx::query(sql).bind(sale.0).bind(MAX_RETURNS).fetch_all(&mut *tx).await?;
         let due = rows.iter().map(deposit).collect::<Result<Vec<_>, _>>()?;
         give_back(&mut tx, &due).await?;
@@ -224,6 +226,7 @@ impl DepositStore<'_> {
 /// Returns the deposit of an account that withdraws, unless the account has a live order of the sale.
 pub(crate) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<(), sqlx::Error> {
     let sql = select!(
+        columns,
         "FROM deposits WHERE sale_id = $1 AND user_id = $2 AND returned_at_ms IS NULL AND NOT EXISTS
            (SELECT 1 FROM orders WHERE orders.sale_id = deposits.sale_id AND orders.user_id = deposits.user_id
             AND status IN ('unpaid', 'paid'))"
@@ -242,13 +245,13 @@ pub(crate) async fn of_order(tx: &mut Tx, order: OrderId) -> Result<Option<Depos
 
 /// The deposits of an account that are set aside, in all sales.
 pub(crate) async fn of_user(tx: &mut Tx, user: UserId) -> Result<Vec<Deposit>, sqlx::Error> {
-    let sql = select!("FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL");
+    let sql = select!(columns, "FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL");
     sqlx::query(sql).bind(user.to_string()).fetch_all(&mut **tx).await?.iter().map(deposit).collect()
 }
 
 /// Returns the deposits of a draft that is deleted, and deletes the rows.
 pub(crate) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
-    let sql = select!("FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL");
+    let sql = select!(columns, "FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL");
     let held = sqlx::query(sql).bind(sale.0).fetch_all(&mut **tx).await?;
     let held = held.iter().map(deposit).collect::<Result<Vec<_>, _>>()?;
     give_back(tx, &held).await?;

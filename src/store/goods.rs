@@ -92,7 +92,7 @@ fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
 impl GoodsStore<'_> {
     /// All goods, archived ones included.
     pub async fn list(self) -> Result<Vec<Goods>, StoreError> {
-        let rows = sqlx::query(select!("FROM goods ORDER BY id")).fetch_all(&self.pool).await?;
+        let rows = sqlx::query(select!(columns, "FROM goods ORDER BY id")).fetch_all(&self.pool).await?;
         let mut pictures: HashMap<i64, Vec<Picture>> = galleries(&mut self.pool.acquire().await?).await?;
         let mut all = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -240,7 +240,7 @@ async fn check_variant_of(tx: &mut Tx, goods: &Goods) -> Result<(), GoodsRefusal
 }
 
 async fn read(connection: &mut Connection, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
-    let sql = select!("FROM goods WHERE id = $1");
+    let sql = select!(columns, "FROM goods WHERE id = $1");
     let Some(row) = sqlx::query(sql).bind(id.0).fetch_optional(&mut *connection).await? else { return Ok(None) };
     Ok(Some(goods(&row, gallery(connection, id).await?)?))
 }

@@ -23,10 +23,10 @@
 //!
 //! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
 
-/// Selects the columns of the table of this module: `columns!` is its list.
+/// Selects the columns that a macro lists.
 macro_rules! select {
-    ($rest:literal) => {
-        concat!("SELECT ", columns!(), " ", $rest)
+    ($columns:ident, $rest:literal) => {
+        concat!("SELECT ", $columns!(), " ", $rest)
     };
 }
 

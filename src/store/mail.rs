@@ -194,6 +194,7 @@ impl MailStore<'_> {
     pub async fn due(self, limit: i64) -> Result<Vec<Mail>, StoreError> {
         let sql = format!(
             select!(
+                columns,
                 "FROM mails LEFT JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
                    AND next_attempt_at_ms <= $1 AND kind IN ({}) ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
             ),
@@ -279,6 +280,7 @@ impl MailStore<'_> {
     pub async fn mails(self, before: Option<&str>, limit: i64) -> Result<Vec<Mail>, StoreError> {
         let sql = format!(
             select!(
+                columns,
                 "FROM mails LEFT JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
                    AND kind IN ({}) ORDER BY mails.id DESC LIMIT $2"
             ),
@@ -293,6 +295,7 @@ impl MailStore<'_> {
     pub async fn mails_of(self, user: UserId) -> Result<Vec<Mail>, StoreError> {
         let sql = format!(
             select!(
+                columns,
                 "FROM mails JOIN users ON users.id = user_id WHERE user_id = $1 AND kind IN ({})
                  ORDER BY mails.id DESC LIMIT 500"
             ),

@@ -196,7 +196,7 @@ impl QuestionStore<'_> {
 
 /// The open questions of an account, at most one more than it may have.
 async fn open_questions(tx: &mut Tx, user: UserId) -> Result<Vec<Question>, sqlx::Error> {
-    let sql = select!("FROM questions WHERE user_id = $1 AND status = 'open' ORDER BY questions.id LIMIT $2");
+    let sql = select!(columns, "FROM questions WHERE user_id = $1 AND status = 'open' ORDER BY questions.id LIMIT $2");
     let query = sqlx::query(sql).bind(user.to_string()).bind(MAX_OPEN_QUESTIONS + 1);
     query.fetch_all(&mut **tx).await?.iter().map(question).collect()
 }
@@ -209,7 +209,7 @@ async fn lock(tx: &mut Tx, id: QuestionId) -> Result<(), sqlx::Error> {
 }
 
 async fn read(tx: &mut Tx, id: QuestionId) -> Result<Option<Question>, sqlx::Error> {
-    let sql = select!("FROM questions WHERE questions.id = $1");
+    let sql = select!(columns, "FROM questions WHERE questions.id = $1");
     tx.optional(sqlx::query(sql).bind(id.to_string()), question).await
 }
 

@@ -43,18 +43,18 @@ fn view(row: &AnyRow) -> Result<SavedView, sqlx::Error> {
 impl SavedViewStore<'_> {
     /// The views that a member of the staff has of a list, by name.
     pub async fn list(self, owner: UserId, list: ConsoleList) -> Result<Vec<SavedView>, StoreError> {
-        let sql = select!("FROM saved_views WHERE user_id = $1 AND list = $2 ORDER BY name");
+        let sql = select!(columns, "FROM saved_views WHERE user_id = $1 AND list = $2 ORDER BY name");
         self.all(sqlx::query(sql).bind(owner.to_string()).bind(list.as_str()), view).await
     }
 
     /// All views of a member of the staff.
     pub(super) async fn views_for_export(self, owner: UserId) -> Result<Vec<SavedView>, StoreError> {
-        let sql = select!("FROM saved_views WHERE user_id = $1 ORDER BY list, name");
+        let sql = select!(columns, "FROM saved_views WHERE user_id = $1 ORDER BY list, name");
         self.all(sqlx::query(sql).bind(owner.to_string()), view).await
     }
 
     pub async fn get(self, owner: UserId, id: Uuid) -> Result<Option<SavedView>, StoreError> {
-        let sql = select!("FROM saved_views WHERE id = $1 AND user_id = $2");
+        let sql = select!(columns, "FROM saved_views WHERE id = $1 AND user_id = $2");
         self.optional(sqlx::query(sql).bind(id.to_string()).bind(owner.to_string()), view).await
     }
 

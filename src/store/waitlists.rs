@@ -102,7 +102,7 @@ fn waiter(row: &AnyRow) -> Result<Waiter, sqlx::Error> {
     })
 }
 
-const OWN: &str = select!("FROM waiters WHERE sale_id = $1 AND user_id = $2");
+const OWN: &str = select!(columns, "FROM waiters WHERE sale_id = $1 AND user_id = $2");
 
 /// Counts accounts for which units of a sale are kept, and the units that they want.
 const WAITED: &str = "SELECT COUNT(*) AS accounts, CAST(COALESCE(SUM(quantity), 0) AS BIGINT) AS units

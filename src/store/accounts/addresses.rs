@@ -71,7 +71,7 @@ macro_rules! columns {
 }
 
 /// Selects one address of a user.
-const ONE: &str = select!("FROM addresses WHERE user_id = $1 AND id = $2");
+const ONE: &str = select!(columns, "FROM addresses WHERE user_id = $1 AND id = $2");
 
 fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
     Ok(SavedAddress {
@@ -93,7 +93,7 @@ fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
 impl AccountStore<'_> {
     /// A user's addresses, the default one first, then the newest.
     pub async fn addresses_of(self, user: UserId) -> Result<Vec<SavedAddress>, StoreError> {
-        let sql = select!("FROM addresses WHERE user_id = $1 ORDER BY is_default DESC, id DESC");
+        let sql = select!(columns, "FROM addresses WHERE user_id = $1 ORDER BY is_default DESC, id DESC");
         self.all(sqlx::query(sql).bind(user.to_string()), saved).await
     }
 

@@ -185,12 +185,12 @@ fn passkey(row: &AnyRow) -> Result<Passkey, sqlx::Error> {
 impl CredentialStore<'_> {
     /// The passkeys of a user, the oldest first.
     pub async fn passkeys_of(self, user: UserId) -> Result<Vec<Passkey>, StoreError> {
-        let sql = select!("FROM passkeys WHERE user_id = $1 ORDER BY id");
+        let sql = select!(columns, "FROM passkeys WHERE user_id = $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(user.to_string()), passkey).await
     }
 
     pub async fn passkey_of_credential(self, credential_id: &str) -> Result<Option<Passkey>, StoreError> {
-        let sql = select!("FROM passkeys WHERE credential_id = $1");
+        let sql = select!(columns, "FROM passkeys WHERE credential_id = $1");
         self.optional(sqlx::query(sql).bind(credential_id), passkey).await
     }
 

@@ -205,7 +205,8 @@ impl AccountStore<'_> {
     }
 
     pub async fn user_named(self, username: &str) -> Result<Option<User>, StoreError> {
-        self.optional(sqlx::query(select!("FROM users WHERE username_key = $1")).bind(key(username)), user).await
+        self.optional(sqlx::query(select!(columns, "FROM users WHERE username_key = $1")).bind(key(username)), user)
+            .await
     }
 
     pub async fn user(self, id: UserId) -> Result<Option<User>, StoreError> {
@@ -253,7 +254,7 @@ impl AccountStore<'_> {
 
     /// The accounts of all staff.
     pub async fn staff(self) -> Result<Vec<User>, StoreError> {
-        let sql = select!("FROM users WHERE role <> 'user' ORDER BY id");
+        let sql = select!(columns, "FROM users WHERE role <> 'user' ORDER BY id");
         self.all(sqlx::query(sql), user).await
     }
 }
@@ -280,7 +281,7 @@ pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
 }
 
 pub(super) async fn read(connection: &mut Connection, id: UserId) -> Result<Option<User>, sqlx::Error> {
-    let sql = select!("FROM users WHERE id = $1");
+    let sql = select!(columns, "FROM users WHERE id = $1");
     connection.optional(sqlx::query(sql).bind(id.to_string()), user).await
 }
 

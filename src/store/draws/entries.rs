@@ -66,9 +66,9 @@ pub(crate) fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
 
 /// Selects a page of all entries of a draw, in the order of ids.
 pub(crate) const AUDIT_PAGE: &str =
-    select!("FROM draw_entries WHERE sale_id = $1 AND entry > $2 ORDER BY entry LIMIT $3");
+    select!(columns, "FROM draw_entries WHERE sale_id = $1 AND entry > $2 ORDER BY entry LIMIT $3");
 
-const OWN: &str = select!("FROM draw_entries WHERE sale_id = $1 AND user_id = $2");
+const OWN: &str = select!(columns, "FROM draw_entries WHERE sale_id = $1 AND user_id = $2");
 
 impl DrawStore<'_> {
     pub async fn draw_entry(self, sale: SaleId, user: UserId) -> Result<Option<DrawEntry>, StoreError> {

@@ -128,7 +128,7 @@ macro_rules! columns {
 }
 
 /// Selects draws whose list is final.
-const ALL_LOCKED: &str = select!("FROM draws WHERE state IN ('locked', 'drawn', 'settled') ORDER BY sale_id");
+const ALL_LOCKED: &str = select!(columns, "FROM draws WHERE state IN ('locked', 'drawn', 'settled') ORDER BY sale_id");
 
 pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
     Ok(Draw {
@@ -159,7 +159,7 @@ pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
 impl DrawStore<'_> {
     /// The draw of a sale; `None` for a rush and for a draft.
     pub async fn get(self, sale: SaleId) -> Result<Option<Draw>, StoreError> {
-        let sql = select!("FROM draws WHERE sale_id = $1");
+        let sql = select!(columns, "FROM draws WHERE sale_id = $1");
         self.optional(sqlx::query(sql).bind(sale.0), draw).await
     }
 }
@@ -167,7 +167,7 @@ impl DrawStore<'_> {
 /// Locks the list of a draw until the end of the transaction, and reads the draw.
 async fn lock(tx: &mut Tx, lock: ListLock, sale: SaleId) -> Result<Option<Draw>, sqlx::Error> {
     tx.lock_list(lock, sale).await?;
-    let sql = select!("FROM draws WHERE sale_id = $1");
+    let sql = select!(columns, "FROM draws WHERE sale_id = $1");
     tx.optional(sqlx::query(sql).bind(sale.0), draw).await
 }
 

@@ -114,7 +114,7 @@ async fn write(tx: &mut Tx, events: &[NewEvent]) -> Result<(), sqlx::Error> {
     }) {
         query.execute(&mut **tx).await?;
     }
-    let sql = select!("FROM event_endpoints WHERE state = 'on' ORDER BY id");
+    let sql = select!(columns, "FROM event_endpoints WHERE state = 'on' ORDER BY id");
     let endpoints = sqlx::query(sql).fetch_all(&mut **tx).await?;
     for endpoint in endpoints.iter().map(endpoint) {
         let endpoint = endpoint?;
@@ -137,12 +137,12 @@ async fn deliver(tx: &mut Tx, endpoint: &str, events: &[Uuid]) -> Result<(), sql
 
 impl EventStore<'_> {
     pub async fn endpoints(self) -> Result<Vec<Endpoint>, StoreError> {
-        let sql = select!("FROM event_endpoints ORDER BY id");
+        let sql = select!(columns, "FROM event_endpoints ORDER BY id");
         self.all(sqlx::query(sql), endpoint).await
     }
 
     pub async fn endpoint(self, id: &str) -> Result<Option<Endpoint>, StoreError> {
-        let sql = select!("FROM event_endpoints WHERE id = $1");
+        let sql = select!(columns, "FROM event_endpoints WHERE id = $1");
         self.optional(sqlx::query(sql).bind(id), endpoint).await
     }
 

@@ -84,7 +84,7 @@ fn appeal(row: &AnyRow) -> Result<(String, Appeal), sqlx::Error> {
 impl OrderStore<'_> {
     /// Every hold of an order with its appeals, oldest first.
     pub async fn holds_of(self, order: OrderId) -> Result<Vec<OrderHold>, StoreError> {
-        let sql = select!("FROM order_holds WHERE order_id = $1 ORDER BY id");
+        let sql = select!(columns, "FROM order_holds WHERE order_id = $1 ORDER BY id");
         let holds = self.all(sqlx::query(sql).bind(order.to_string()), hold).await?;
         self.with_appeals(holds).await
     }
@@ -93,6 +93,7 @@ impl OrderStore<'_> {
     pub async fn lasting_holds(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderHold>, StoreError> {
         let (mut ids, mut holds) = (HashMap::new(), Vec::new());
         let sql = select!(
+            columns,
             "FROM order_holds WHERE order_id IN $ids AND ended_at_ms IS NULL
                AND EXISTS (SELECT 1 FROM orders WHERE orders.id = order_id AND status IN ('unpaid', 'paid'))"
         );

@@ -44,7 +44,7 @@ fn invoice(row: &AnyRow) -> Result<Invoice, sqlx::Error> {
 
 impl OrderStore<'_> {
     pub async fn invoice_of(self, order: OrderId) -> Result<Option<Invoice>, StoreError> {
-        let sql = select!("FROM invoices WHERE order_id = $1");
+        let sql = select!(columns, "FROM invoices WHERE order_id = $1");
         self.optional(sqlx::query(sql).bind(order.to_string()), invoice).await
     }
 

@@ -74,7 +74,7 @@ impl OrderStore<'_> {
     }
 
     pub async fn get(self, sale: SaleId, id: OrderId) -> Result<Option<Order>, StoreError> {
-        let sql = select!("FROM orders WHERE id = $1 AND sale_id = $2");
+        let sql = select!(columns, "FROM orders WHERE id = $1 AND sale_id = $2");
         self.optional(sqlx::query(sql).bind(id.to_string()).bind(sale.0), order).await
     }
 
@@ -274,7 +274,7 @@ async fn cancel_within(
 }
 
 pub(super) async fn read(connection: &mut Connection, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
-    let sql = select!("FROM orders WHERE id = $1");
+    let sql = select!(columns, "FROM orders WHERE id = $1");
     connection.optional(sqlx::query(sql).bind(id.to_string()), order).await
 }
 

@@ -151,7 +151,7 @@ impl PacketStore<'_> {
 
     /// A user's claim on a packet.
     pub async fn claim_of(self, id: PacketId, user: UserId) -> Result<Option<ShareClaim>, StoreError> {
-        let sql = select!("FROM packet_claims WHERE packet_id = $1 AND user_id = $2");
+        let sql = select!(columns, "FROM packet_claims WHERE packet_id = $1 AND user_id = $2");
         self.optional(sqlx::query(sql).bind(id.0).bind(user.to_string()), claim).await
     }
 
@@ -171,7 +171,7 @@ impl PacketStore<'_> {
         after: Option<i64>,
         limit: i64,
     ) -> Result<Vec<ShareClaim>, StoreError> {
-        let sql = select!("FROM packet_claims WHERE packet_id = $1 AND share > $2 ORDER BY share LIMIT $3");
+        let sql = select!(columns, "FROM packet_claims WHERE packet_id = $1 AND share > $2 ORDER BY share LIMIT $3");
         self.all(sqlx::query(sql).bind(id.0).bind(after.unwrap_or(-1)).bind(limit), claim).await
     }
 }

@@ -172,12 +172,12 @@ impl PacketStore<'_> {
     }
 
     pub async fn get(self, id: PacketId) -> Result<Option<Packet>, StoreError> {
-        self.optional(sqlx::query(select!("FROM packets WHERE id = $1")).bind(id.0), packet).await
+        self.optional(sqlx::query(select!(columns, "FROM packets WHERE id = $1")).bind(id.0), packet).await
     }
 
     /// Packets that were settled in `from..to`.
     pub async fn settled(self, from: Timestamp, to: Timestamp) -> Result<Vec<Packet>, StoreError> {
-        let sql = select!("FROM packets WHERE settled_at_ms >= $1 AND settled_at_ms < $2");
+        let sql = select!(columns, "FROM packets WHERE settled_at_ms >= $1 AND settled_at_ms < $2");
         self.all(sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond()), packet).await
     }
 
@@ -187,6 +187,7 @@ impl PacketStore<'_> {
         let whose = if giver == Giver::Shop { "giver IS NULL AND $1 = ''" } else { "giver = $1" };
         let sql = format!(
             select!(
+                columns,
                 "FROM packets WHERE {whose} AND created_at_ms <= $2 AND (created_at_ms < $2 OR id < $3)
                  ORDER BY created_at_ms DESC, id DESC LIMIT $4"
             ),
@@ -204,6 +205,7 @@ impl PacketStore<'_> {
     pub async fn list(self, before: Option<&Packet>, limit: i64) -> Result<Vec<Packet>, StoreError> {
         let (at, id) = keyset(before.map(|packet| (packet.created_at, packet.id)));
         let sql = select!(
+            columns,
             "FROM packets WHERE created_at_ms <= $1 AND (created_at_ms < $1 OR id < $2)
              ORDER BY created_at_ms DESC, id DESC LIMIT $3"
         );
@@ -238,7 +240,7 @@ impl PacketStore<'_> {
     pub async fn with_ids(self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
         let mut found = Vec::with_capacity(ids.len());
-        for query in for_numbers(select!("FROM packets WHERE id IN $ids"), &[], &ids) {
+        for query in for_numbers(select!(columns, "FROM packets WHERE id IN $ids"), &[], &ids) {
             found.extend(self.all(query, packet).await?);
         }
         Ok(found)
@@ -275,10 +277,10 @@ fn shares_of_part(row: &AnyRow) -> Result<Vec<Share>, sqlx::Error> {
 async fn by_key(tx: &mut Tx, giver: Giver, key: Option<&str>) -> Result<Option<Packet>, sqlx::Error> {
     let Some(key) = key else { return Ok(None) };
     let query = match giver {
-        Giver::User(user) => {
-            sqlx::query(select!("FROM packets WHERE wish_key = $1 AND giver = $2")).bind(key).bind(user.to_string())
-        }
-        Giver::Shop => sqlx::query(select!("FROM packets WHERE wish_key = $1 AND giver IS NULL")).bind(key),
+        Giver::User(user) => sqlx::query(select!(columns, "FROM packets WHERE wish_key = $1 AND giver = $2"))
+            .bind(key)
+            .bind(user.to_string()),
+        Giver::Shop => sqlx::query(select!(columns, "FROM packets WHERE wish_key = $1 AND giver IS NULL")).bind(key),
     };
     tx.optional(query, packet).await
 }

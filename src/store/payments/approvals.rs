@@ -56,7 +56,7 @@ impl PaymentStore<'_> {
     /// A request, if the refund needed a second person.
     pub async fn approval(self, id: RefundId) -> Result<Option<Approval>, StoreError> {
         let now = self.now().await?;
-        let sql = select!("FROM staff_refunds WHERE id = $1 AND approval <> 'not_needed'");
+        let sql = select!(columns, "FROM staff_refunds WHERE id = $1 AND approval <> 'not_needed'");
         self.optional(sqlx::query(sql).bind(id.to_string()), |row| approval(row, now)).await
     }
 
@@ -65,10 +65,12 @@ impl PaymentStore<'_> {
     pub async fn approvals(self, decided: bool, before: Option<&str>, limit: i64) -> Result<Vec<Approval>, StoreError> {
         let sql = match decided {
             false => select!(
+                columns,
                 "FROM staff_refunds WHERE approval = 'pending' AND expires_at_ms > $3 AND id < $1
                  ORDER BY id DESC LIMIT $2"
             ),
             true => select!(
+                columns,
                 "FROM staff_refunds WHERE approval <> 'not_needed' AND (approval <> 'pending' OR expires_at_ms <= $3)
                  AND id < $1 ORDER BY id DESC LIMIT $2"
             ),
@@ -82,7 +84,7 @@ impl PaymentStore<'_> {
     /// The requests about an order, oldest first.
     pub async fn approvals_of(self, order: OrderId) -> Result<Vec<Approval>, StoreError> {
         let now = self.now().await?;
-        let sql = select!("FROM staff_refunds WHERE order_id = $1 AND approval <> 'not_needed' ORDER BY id");
+        let sql = select!(columns, "FROM staff_refunds WHERE order_id = $1 AND approval <> 'not_needed' ORDER BY id");
         self.all(sqlx::query(sql).bind(order.to_string()), |row| approval(row, now)).await
     }
 }

@@ -188,8 +188,13 @@ impl PaymentStore<'_> {
         limit: i64,
     ) -> Result<Vec<PaymentCase>, StoreError> {
         let sql = match settled {
-            false => select!("FROM payment_cases WHERE settled_at_ms IS NULL AND id < $1 ORDER BY id DESC LIMIT $2"),
-            true => select!("FROM payment_cases WHERE settled_at_ms IS NOT NULL AND id < $1 ORDER BY id DESC LIMIT $2"),
+            false => {
+                select!(columns, "FROM payment_cases WHERE settled_at_ms IS NULL AND id < $1 ORDER BY id DESC LIMIT $2")
+            }
+            true => select!(
+                columns,
+                "FROM payment_cases WHERE settled_at_ms IS NOT NULL AND id < $1 ORDER BY id DESC LIMIT $2"
+            ),
         };
         // Sorts after every UUID.
         let mut found = self.all(sqlx::query(sql).bind(before.unwrap_or("g")).bind(limit), case).await?;
@@ -201,8 +206,10 @@ impl PaymentStore<'_> {
 
     /// The cases about the payments of an order, oldest first.
     pub async fn cases_of(self, order: OrderId) -> Result<Vec<PaymentCase>, StoreError> {
-        let sql =
-            select!("FROM payment_cases WHERE payment_id IN (SELECT id FROM payments WHERE order_id = $1) ORDER BY id");
+        let sql = select!(
+            columns,
+            "FROM payment_cases WHERE payment_id IN (SELECT id FROM payments WHERE order_id = $1) ORDER BY id"
+        );
         let mut found = self.all(sqlx::query(sql).bind(order.to_string()), case).await?;
         for case in &mut found {
             self.add_payment_of(case).await?;
@@ -213,6 +220,7 @@ impl PaymentStore<'_> {
     /// The disputes at a provider whose end is not known, oldest first, after the case `after`.
     pub async fn open_disputes(self, provider: &str, after: &str, limit: i64) -> Result<Vec<PaymentCase>, StoreError> {
         let sql = select!(
+            columns,
             "FROM payment_cases WHERE dispute_state = 'open' AND id > $2
                AND EXISTS (SELECT 1 FROM payments p WHERE p.id = payment_cases.payment_id AND p.provider = $1)
              ORDER BY id LIMIT $3"
@@ -222,7 +230,7 @@ impl PaymentStore<'_> {
 
     /// A case, open or settled.
     pub async fn payment_case(self, id: &str) -> Result<Option<PaymentCase>, StoreError> {
-        let sql = select!("FROM payment_cases WHERE id = $1");
+        let sql = select!(columns, "FROM payment_cases WHERE id = $1");
         let Some(mut found) = self.optional(sqlx::query(sql).bind(id), case).await? else { return Ok(None) };
         self.add_payment_of(&mut found).await?;
         Ok(Some(found))

@@ -29,7 +29,7 @@ pub(super) fn first_question(now: Timestamp, expires_at: Timestamp) -> Option<i6
 impl PaymentStore<'_> {
     /// Payments that are due for closing. Payments that have waited longest come first.
     pub async fn payments_to_close(self, limit: i64) -> Result<Vec<Payment>, StoreError> {
-        let sql = select!("FROM payments WHERE close_at_ms <= $1 ORDER BY close_at_ms, id LIMIT $2");
+        let sql = select!(columns, "FROM payments WHERE close_at_ms <= $1 ORDER BY close_at_ms, id LIMIT $2");
         let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
         self.all(query, payment).await
     }
@@ -51,7 +51,7 @@ impl PaymentStore<'_> {
 
     /// The payments of an order that can still be made at the provider.
     pub async fn open_payments(self, order: OrderId) -> Result<Vec<Payment>, StoreError> {
-        let sql = select!("FROM payments WHERE order_id = $1 AND close_at_ms IS NOT NULL ORDER BY id");
+        let sql = select!(columns, "FROM payments WHERE order_id = $1 AND close_at_ms IS NOT NULL ORDER BY id");
         self.all(sqlx::query(sql).bind(order.to_string()), payment).await
     }
 

@@ -211,7 +211,7 @@ impl PaymentStore<'_> {
     }
 
     pub async fn get(self, id: PaymentId) -> Result<Option<Payment>, StoreError> {
-        let sql = select!("FROM payments WHERE id = $1");
+        let sql = select!(columns, "FROM payments WHERE id = $1");
         self.optional(sqlx::query(sql).bind(id.to_string()), payment).await
     }
 
@@ -313,7 +313,7 @@ async fn refuse_capture(
     captured: Money,
     now: Timestamp,
 ) -> Result<CaptureOutcome, sqlx::Error> {
-    let sql = select!("FROM payments WHERE id = $1");
+    let sql = select!(columns, "FROM payments WHERE id = $1");
     let kind = match tx.optional(sqlx::query(sql).bind(id.to_string()), payment).await? {
         None => CaseKind::UnknownPayment,
         Some(known) if known.amount == captured => return Ok(CaptureOutcome::AlreadyApplied),

@@ -378,7 +378,7 @@ macro_rules! refunds {
 impl PaymentStore<'_> {
     /// The partial refunds of an order, oldest first.
     pub async fn partial_refunds_of(self, order: OrderId) -> Result<Vec<PartialRefund>, StoreError> {
-        let sql = concat!("SELECT ", partial_columns!(), " FROM partial_refunds WHERE order_id = $1 ORDER BY id");
+        let sql = select!(partial_columns, "FROM partial_refunds WHERE order_id = $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(order.to_string()), partial_refund).await
     }
 
@@ -426,7 +426,7 @@ pub(super) async fn check_partial(
 
 /// The payment of a paid order.
 pub(crate) async fn captured(tx: &mut Tx, order: OrderId) -> Result<Option<Payment>, sqlx::Error> {
-    let sql = select!("FROM payments WHERE order_id = $1 AND status = 'captured'");
+    let sql = select!(columns, "FROM payments WHERE order_id = $1 AND status = 'captured'");
     tx.optional(sqlx::query(sql).bind(order.to_string()), payment).await
 }
 

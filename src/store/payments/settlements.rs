@@ -266,6 +266,7 @@ impl PaymentStore<'_> {
         limit: usize,
     ) -> Result<Vec<DaySettlement>, StoreError> {
         let sql = select!(
+            columns,
             "FROM settlements s WHERE ($1 = '' OR s.provider = $1) AND s.day <= $2 AND (s.day < $2 OR s.provider < $3)
                AND ($5 = '' OR s.day = $5)
              ORDER BY s.day DESC, s.provider DESC LIMIT $4"
@@ -276,7 +277,7 @@ impl PaymentStore<'_> {
     }
 
     pub async fn settlement(self, provider: &str, day: Date) -> Result<Option<DaySettlement>, StoreError> {
-        let sql = select!("FROM settlements s WHERE s.provider = $1 AND s.day = $2");
+        let sql = select!(columns, "FROM settlements s WHERE s.provider = $1 AND s.day = $2");
         self.optional(sqlx::query(sql).bind(provider).bind(day.to_string()), settlement).await
     }
 

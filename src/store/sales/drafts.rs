@@ -101,7 +101,7 @@ impl SaleStore<'_> {
 
     /// Sales that have not ended, newest first.
     pub async fn current_sales(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(select!("FROM sales WHERE state <> 'ended' ORDER BY id DESC")).await
+        self.sales_where(select!(columns, "FROM sales WHERE state <> 'ended' ORDER BY id DESC")).await
     }
 
     /// Ended sales without rehearsals, the last to close first.
@@ -109,6 +109,7 @@ impl SaleStore<'_> {
         let (closed, id) = page.before.unwrap_or((i64::MAX, SaleId(i64::MAX)));
         let sql = format!(
             select!(
+                columns,
                 "FROM sales WHERE {}{} AND (closes_at_ms < $1 OR (closes_at_ms = $1 AND id < $2))
                   ORDER BY closes_at_ms DESC, id DESC LIMIT $3"
             ),
@@ -129,6 +130,7 @@ impl SaleStore<'_> {
     /// Sales whose window overlaps `from..to`, without rehearsals. A sale without a closing time counts where it opens.
     pub async fn sales_between(self, from: Timestamp, to: Timestamp) -> Result<Vec<Sale>, StoreError> {
         let sql = select!(
+            columns,
             "FROM sales WHERE opens_at_ms < $2 AND (closes_at_ms > $1 OR opens_at_ms >= $1) AND shadow = 0
               ORDER BY opens_at_ms, id"
         );
@@ -208,7 +210,7 @@ pub(crate) async fn create_in(
 /// The sale that was created with this form key.
 async fn created_by_form(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<Sale>, sqlx::Error> {
     let Some(key) = form_key else { return Ok(None) };
-    let sql = select!("FROM sales WHERE form_key = $1");
+    let sql = select!(columns, "FROM sales WHERE form_key = $1");
     tx.optional(sqlx::query(sql).bind(key), sale).await
 }
 
@@ -246,7 +248,7 @@ impl SaleStore<'_> {
         let now = self.now().await?;
         let mut sales = HashMap::new();
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-        for query in for_numbers(select!("FROM sales WHERE id IN $ids"), &[], &ids) {
+        for query in for_numbers(select!(columns, "FROM sales WHERE id IN $ids"), &[], &ids) {
             sales.extend(self.all(query, sale).await?.into_iter().map(|sale| (sale.id, sale)));
         }
         let mut of: Vec<i64> = sales.values().map(|sale| sale.goods_id.0).collect();

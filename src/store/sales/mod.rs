@@ -167,7 +167,7 @@ pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::
 
 /// Reads a sale without locking it.
 pub(super) async fn read(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
-    let sql = select!("FROM sales WHERE id = $1");
+    let sql = select!(columns, "FROM sales WHERE id = $1");
     tx.optional(sqlx::query(sql).bind(id.0), sale).await
 }
 
@@ -270,12 +270,13 @@ impl SaleStore<'_> {
     /// Every sale whose units are in the stock backend: sales that are not retired and not draws. Only the database
     /// gives the units of draws.
     pub async fn active(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(select!("FROM sales WHERE retired_at_ms IS NULL AND mode <> 'draw' ORDER BY id")).await
+        self.sales_where(select!(columns, "FROM sales WHERE retired_at_ms IS NULL AND mode <> 'draw' ORDER BY id"))
+            .await
     }
 
     /// Sales that were retired at this time or later.
     pub async fn sales_retired_since(self, since: Timestamp) -> Result<Vec<Sale>, StoreError> {
-        let sql = select!("FROM sales WHERE retired_at_ms >= $1 ORDER BY id");
+        let sql = select!(columns, "FROM sales WHERE retired_at_ms >= $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(since.as_millisecond()), sale).await
     }
 
@@ -290,13 +291,13 @@ impl SaleStore<'_> {
 
     /// Sales before `before`, newest first.
     pub async fn sales_before(self, before: Option<SaleId>, limit: i64) -> Result<Vec<Sale>, StoreError> {
-        let sql = select!("FROM sales WHERE id < $1 ORDER BY id DESC LIMIT $2");
+        let sql = select!(columns, "FROM sales WHERE id < $1 ORDER BY id DESC LIMIT $2");
         self.all(sqlx::query(sql).bind(before.map_or(i64::MAX, |id| id.0)).bind(limit), sale).await
     }
 
     /// Every sale, newest first.
     pub async fn list(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(select!("FROM sales ORDER BY id DESC")).await
+        self.sales_where(select!(columns, "FROM sales ORDER BY id DESC")).await
     }
 
     /// The live and paused sales, each with its units in live orders.
@@ -311,7 +312,7 @@ impl SaleStore<'_> {
     }
 
     pub async fn get(self, id: SaleId) -> Result<Option<Sale>, StoreError> {
-        self.optional(sqlx::query(select!("FROM sales WHERE id = $1")).bind(id.0), sale).await
+        self.optional(sqlx::query(select!(columns, "FROM sales WHERE id = $1")).bind(id.0), sale).await
     }
 
     /// Changes a sale and logs the actor. Returns the changed sale. If an earlier attempt of the request has changed

@@ -55,7 +55,7 @@ const DELETE_ALL: [&str; 32] = [
 impl SaleStore<'_> {
     /// Sales of rehearsals, including aborted ones.
     pub async fn rehearsed_sales(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(select!("FROM sales WHERE shadow = 1 ORDER BY id")).await
+        self.sales_where(select!(columns, "FROM sales WHERE shadow = 1 ORDER BY id")).await
     }
 
     /// Adds the test accounts of a rehearsal with one session each.

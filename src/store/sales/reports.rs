@@ -154,6 +154,7 @@ impl SaleStore<'_> {
     pub async fn sale_before(self, of: &Sale) -> Result<Option<Sale>, StoreError> {
         let Some(opened) = of.window.opens_at else { return Ok(None) };
         let begin = select!(
+            columns,
             "FROM sales WHERE opens_at_ms < $1 AND id <> $2 AND shadow = 0
                AND (state = 'ended' OR (state IN ('live', 'paused') AND granted > 0))"
         );

@@ -81,7 +81,7 @@ fn segment(row: &AnyRow) -> Result<Segment, sqlx::Error> {
 impl WaitingRoomStore<'_> {
     /// The waiting room of a sale; `None` in another mode and for a draft.
     pub async fn get(self, sale: SaleId) -> Result<Option<WaitingRoom>, StoreError> {
-        let sql = select!("FROM queues WHERE sale_id = $1");
+        let sql = select!(columns, "FROM queues WHERE sale_id = $1");
         self.optional(sqlx::query(sql).bind(sale.0), room).await
     }
 
@@ -96,7 +96,7 @@ impl WaitingRoomStore<'_> {
 /// Locks the list of a waiting room exclusively until the end of the transaction, and reads the waiting room.
 async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<WaitingRoom>, sqlx::Error> {
     tx.lock_list(ListLock::Exclusive, sale).await?;
-    let sql = select!("FROM queues WHERE sale_id = $1");
+    let sql = select!(columns, "FROM queues WHERE sale_id = $1");
     tx.optional(sqlx::query(sql).bind(sale.0), room).await
 }
 
