@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use boxed::boxed;
 use secrecy::SecretString;
 use uuid::Uuid;
 
@@ -15,6 +16,7 @@ use base::signing::key_for;
 use domain::{Role, SecurityClass, UserId};
 use store::{AccountChange, AccountChangeRefusal, AccountEdit, Actor, RequestId, StaffPolicy, StoreError, User};
 
+#[boxed]
 impl Accounts {
     /// Changes an account. Sessions that the change ends are revoked in this process at once, and in other processes
     /// within a second.
@@ -140,6 +142,7 @@ pub enum StaffDuty {
     SetUpSecondFactor,
 }
 
+#[boxed]
 impl Accounts {
     /// What a member of the staff has to do first.
     pub fn duty_of(&self, user: &User) -> Option<StaffDuty> {
@@ -188,6 +191,7 @@ impl Accounts {
 
 // Sessions of staff: confirmed by the database, and ended when they are not used.
 
+#[boxed]
 impl Accounts {
     /// The current account behind a session of staff. `None` for shoppers, without a database query, and for staff
     /// whose account no longer allows it.
@@ -226,6 +230,7 @@ impl Accounts {
 /// sessions last longer, so that signing in does not make them late for an opening.
 const SPENDING_PROOF_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 
+#[boxed]
 impl Accounts {
     /// Whether a member of the staff entered the password, and the code, within the time that the setting allows.
     pub async fn is_proved(&self, session: &Session) -> Result<bool, StoreError> {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
@@ -88,6 +89,7 @@ impl Deref for Customers<'_> {
     }
 }
 
+#[boxed]
 impl Customers<'_> {
     /// The account of a customer that the other shop names; a new one for a new customer. What the other shop leaves out
     /// stays as it was. Returns whether the account is new.

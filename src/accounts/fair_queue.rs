@@ -15,6 +15,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use boxed::boxed;
 use tokio::sync::oneshot;
 
 use super::network::Network;
@@ -97,6 +98,7 @@ impl Drop for Slot {
     }
 }
 
+#[boxed]
 impl FairQueue {
     pub fn new(slots: usize, bounds: QueueBounds) -> Arc<FairQueue> {
         let state = WaitingRoomState { free: slots, turn: 0, lanes: Default::default() };

@@ -51,6 +51,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
+use boxed::boxed;
 use jiff::Timestamp;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
@@ -163,6 +164,7 @@ pub struct Accounts {
     events: SecurityEvents,
 }
 
+#[boxed]
 impl Accounts {
     /// `secret` is the shop's secret. `secure` restricts cookies to https.
     pub fn new(store: Store, clock: Clock, secret: &ShopSecret, secure: bool) -> Accounts {

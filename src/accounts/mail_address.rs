@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
@@ -12,6 +13,7 @@ use domain::network::Network;
 use domain::{Locale, MailAddress, MailKind, SecurityClass, UserId};
 use store::{GuessCount, StoreError, User};
 
+#[boxed]
 impl Accounts {
     /// Stores an unverified address and sends it a link that verifies it. The answer does not reveal whether another
     /// account has the address.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use boxed::boxed;
 use jiff::Timestamp;
 use secrecy::SecretString;
 use tracing::warn;
@@ -125,6 +126,7 @@ impl Deref for AccountPasskeys<'_> {
     }
 }
 
+#[boxed]
 impl AccountPasskeys<'_> {
     /// Whether browsers offer passkeys at the shop's address.
     pub fn are_taken(&self) -> bool {

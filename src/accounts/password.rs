@@ -15,6 +15,7 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use boxed::boxed;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::timeout;
 use unicode_normalization::UnicodeNormalization;
@@ -68,6 +69,7 @@ pub struct Passwords {
     queue: Arc<FairQueue>,
 }
 
+#[boxed]
 impl Passwords {
     pub fn new() -> Passwords {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use axum::http::HeaderValue;
+use boxed::boxed;
 use secrecy::SecretString;
 use tracing::warn;
 
@@ -22,6 +23,7 @@ use store::{AccountChangeRefusal, StaffRecovery, StoreError, User};
 /// The longest text, in bytes, that can be a name or an address.
 const MAX_TYPED_BYTES: usize = 254;
 
+#[boxed]
 impl Accounts {
     /// Sends a link or a code to the account with this name or address, if there is one. The account is looked up after
     /// the answer, so that the response time reveals nothing.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use secrecy::SecretString;
 use tracing::warn;
@@ -23,6 +24,7 @@ use store::{
     User,
 };
 
+#[boxed]
 impl Accounts {
     /// Registers a shopper, who is signed in from then on.
     pub async fn register(
@@ -94,6 +96,7 @@ impl Accounts {
 // typed, and it is counted before any work ([`mail_limits`](super::mail_limits)), so the shop cannot be used to write
 // to strangers.
 
+#[boxed]
 impl Accounts {
     /// Sends a link to an address. Once it is verified, the challenge needs no proof of work.
     pub async fn request_contact(
@@ -253,6 +256,7 @@ impl Issued {
     }
 }
 
+#[boxed]
 impl Accounts {
     /// What this network has to do for its next account; `None` if nothing. The challenge `kept` is returned again if
     /// it is still good.

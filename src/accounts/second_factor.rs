@@ -3,6 +3,7 @@
 //! The database stores the secret encrypted ([`Cipher`], bound to the user), so a copy of the database alone cannot
 //! generate codes. Recovery codes are stored as hashes; they are random enough (80 bits) for a fast hash.
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
@@ -95,6 +96,7 @@ fn hash(user: UserId, recovery: &str) -> String {
     Sha256::digest(format!("{user} {recovery}")).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+#[boxed]
 impl Accounts {
     /// Starts the set-up of an authenticator. Nothing is stored until the first code confirms it.
     pub fn enrol(&self, session: &Session, shop_name: &str) -> Result<Enrolment, AccountRefusal> {

@@ -19,6 +19,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -48,6 +49,7 @@ struct Collector {
     writing: tokio::sync::Mutex<()>,
 }
 
+#[boxed]
 impl SecurityEvents {
     pub fn new(clock: Clock, metrics: Arc<Metrics>) -> SecurityEvents {
         SecurityEvents(Arc::new(Collector {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use boxed::boxed;
 use secrecy::SecretString;
 use tracing::warn;
 use uuid::Uuid;
@@ -14,6 +15,7 @@ use crate::{AccountRefusal, Accounts, Device, session_row};
 use domain::SecurityClass;
 use store::{DeletionOutcome, NewSession, SessionRow, StoreError, User};
 
+#[boxed]
 impl Accounts {
     /// The account of a session, if the password is right. Wrong guesses count like wrong guesses at a log-in.
     pub(super) async fn confirm(
@@ -168,6 +170,7 @@ impl From<StoreError> for DeletionRefusal {
     }
 }
 
+#[boxed]
 impl Accounts {
     /// Deletes the account and ends its sessions. Personal data is deleted. Orders stay for the ledger, without
     /// personal data.

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use arc_swap::ArcSwap;
 use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue};
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -195,6 +196,7 @@ pub struct Revocations {
     read_up_to: AtomicI64,
 }
 
+#[boxed]
 impl Revocations {
     pub fn new() -> Revocations {
         Revocations { shards: std::array::from_fn(|_| ArcSwap::default()), read_up_to: AtomicI64::new(0) }

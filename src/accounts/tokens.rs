@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use boxed::boxed;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -203,6 +204,7 @@ impl TokenDraft {
     }
 }
 
+#[boxed]
 impl Accounts {
     /// The program that sends this token, if the shop takes it from there. No I/O, unless the token is unknown.
     pub async fn program(&self, text: &str, client: IpAddr) -> Result<Arc<Program>, TokenRefusal> {

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::debug;
@@ -58,6 +59,7 @@ impl BucketAllotment {
     }
 }
 
+#[boxed]
 impl Allotter {
     /// `cooldown` is [`COOLDOWN`] except in tests.
     pub fn new(stock: RedisStock, store: Store, catalogue: Arc<Catalogue>, cooldown: Duration) -> Allotter {

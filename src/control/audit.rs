@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use boxed::boxed;
 use futures::StreamExt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -114,6 +115,7 @@ fn holds(checks: &[AuditCheck]) -> bool {
     checks.iter().all(|check| check.violations.is_empty())
 }
 
+#[boxed]
 impl Audit {
     /// Limits the audit to what changed since then, as far as a part can be limited; `None` if that is longer ago than
     /// changes are stored.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use boxed::boxed;
 use tokio::time::Instant;
 use tracing::info;
 
@@ -28,6 +29,7 @@ pub struct Draws {
     backoff: Backoff<SaleId>,
 }
 
+#[boxed]
 impl Draws {
     pub fn new(store: Store, metrics: Arc<Metrics>) -> Draws {
         Draws { store, metrics, backoff: Backoff::new("draw of a sale") }
@@ -138,6 +140,7 @@ pub struct DryRun {
 }
 
 /// Ranks the present entries with a random secret and without a public round, stores nothing, and forgets the secret.
+#[boxed]
 pub async fn dry_run(store: &Store, draw: &Draw) -> anyhow::Result<DryRun> {
     let begun = Instant::now();
     let list = read_list(store, draw.sale_id).await?;
@@ -158,6 +161,7 @@ pub async fn dry_run(store: &Store, draw: &Draw) -> anyhow::Result<DryRun> {
 ///
 /// # Errors
 /// What is wrong with the pasted text, in words for staff.
+#[boxed]
 pub async fn paste_round(store: &Store, draw: &Draw, pasted: &str, actor: &str) -> Result<Randomness, PasteRefusal> {
     let round = draw.round().filter(|_| draw.awaits_round()).ok_or(PasteRefusal::NotAwaited)?;
     let given = round.verify(pasted)?;

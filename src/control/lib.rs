@@ -30,6 +30,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use boxed::boxed;
 use futures::future::{BoxFuture, join_all};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -163,6 +164,7 @@ pub struct Control {
     pub member: String,
 }
 
+#[boxed]
 impl Control {
     /// Runs every job until it is stopped.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
@@ -204,6 +206,7 @@ impl Control {
 }
 
 /// Renders pages into this machine's data directory whenever goods or sales change, until it is stopped.
+#[boxed]
 pub async fn render_on_change(
     catalogue: Arc<Catalogue>,
     pages: Arc<Publisher>,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -137,6 +138,7 @@ pub struct SalesAdmin {
     pub revenue: Arc<Revenue>,
 }
 
+#[boxed]
 impl SalesAdmin {
     /// Creates or changes goods. `None` if no goods have that id.
     pub async fn put_goods(
@@ -386,6 +388,7 @@ pub struct SalePreview {
     pub outcome: Result<SaleStakes, SaleRefusal>,
 }
 
+#[boxed]
 impl SalesAdmin {
     /// What a command would do to each of these sales, in the given order. Without a command, previews the deletion of
     /// drafts. `None` for a sale that does not exist. The number of statements does not grow with the number of sales.

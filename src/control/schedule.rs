@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use futures::StreamExt;
 use tracing::{info, warn};
 
@@ -22,6 +23,7 @@ pub struct Schedule {
     backoff: Backoff<SaleId>,
 }
 
+#[boxed]
 impl Schedule {
     pub fn new(store: Store, stock: Arc<dyn Stock>) -> Schedule {
         Schedule { store, stock, backoff: Backoff::new("schedule of a sale") }
@@ -69,6 +71,7 @@ impl Schedule {
 // Steps of data control that only the database needs.
 
 /// Retires sales that are over, where the database keeps the stock.
+#[boxed]
 pub async fn retire_sales(store: Store) -> Result<(), StoreError> {
     let now = store.now().await?;
     for sale in store.sales().retirable_sales(now - stock_sync::RETIRE_AFTER).await? {
@@ -78,6 +81,7 @@ pub async fn retire_sales(store: Store) -> Result<(), StoreError> {
 }
 
 /// Writes the notices of sales that start soon and of payments that end soon, in bounded transactions.
+#[boxed]
 pub async fn write_notices(store: Store) -> Result<(), StoreError> {
     for sale in store.reminders().sales_about_to_start().await? {
         while store.reminders().tell_of_start(sale).await? {}
@@ -87,6 +91,7 @@ pub async fn write_notices(store: Store) -> Result<(), StoreError> {
 }
 
 /// Deletes rows that nothing needs any more, a bounded number at a time.
+#[boxed]
 pub async fn purge(store: Store) -> Result<(), StoreError> {
     while store.idempotency().purge_answers().await? {}
     while store.payments().purge_webhooks().await? {}
@@ -106,6 +111,7 @@ pub async fn purge(store: Store) -> Result<(), StoreError> {
 }
 
 /// Sums up the days that are over, one after the other.
+#[boxed]
 pub async fn close_books(store: Store) -> Result<(), StoreError> {
     while store.books().close().await? {}
     Ok(())
@@ -121,6 +127,7 @@ pub struct Deposits {
     backoff: Backoff<SaleId>,
 }
 
+#[boxed]
 impl Deposits {
     pub fn new(store: Store) -> Deposits {
         Deposits { store, backoff: Backoff::new("deposits of a sale") }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -62,6 +63,7 @@ pub struct StockSync {
     state: Mutex<SyncState>,
 }
 
+#[boxed]
 impl StockSync {
     pub fn new(
         stock: RedisStock,
@@ -343,6 +345,7 @@ fn is_settled(survey: &[(Bucket, BucketState)]) -> bool {
 }
 
 /// All live orders of a sale.
+#[boxed]
 pub async fn live_orders(store: &Store, sale: SaleId) -> anyhow::Result<Vec<HeldUnits>> {
     let mut all = Vec::new();
     let mut after: Option<OrderId> = None;
@@ -384,6 +387,7 @@ impl CountComparison {
     }
 }
 
+#[boxed]
 impl StockSync {
     /// Compares counts. Compares and repairs single holds of a sale whose counts differ by the same units twice in a
     /// row, and of every sale when this process begins to work, after a master may have lost writes, and now and then.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -27,6 +28,7 @@ pub struct Today {
     pub dead_letters: Option<i64>,
 }
 
+#[boxed]
 impl SalesAdmin {
     /// Of the day in the shop's time zone. `current` are the sales that have not ended. Waits up to `patience` for the revenue.
     pub async fn today(

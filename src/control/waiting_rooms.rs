@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -41,6 +42,7 @@ pub struct WaitingRoomSteps {
     backoff: Backoff<SaleId>,
 }
 
+#[boxed]
 impl WaitingRoomSteps {
     pub fn new(store: Store, gathering: Option<Gathering>, metrics: Arc<Metrics>) -> WaitingRoomSteps {
         WaitingRoomSteps {
@@ -204,6 +206,7 @@ pub struct Turns {
     complete: Mutex<HashMap<SaleId, Instant>>,
 }
 
+#[boxed]
 impl Turns {
     pub fn new(store: Store, stock: Arc<dyn Stock>) -> Turns {
         Turns { store, stock, complete: Mutex::default() }

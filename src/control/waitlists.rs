@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use boxed::boxed;
 use tracing::info;
 
 use base::metrics::Metrics;
@@ -26,6 +27,7 @@ pub struct Waitlists {
     backoff: Backoff<SaleId>,
 }
 
+#[boxed]
 impl Waitlists {
     pub fn new(store: Store, stock: Arc<dyn Stock>, metrics: Arc<Metrics>) -> Waitlists {
         Waitlists { store, stock, metrics, backoff: Backoff::new("waitlist of a sale") }

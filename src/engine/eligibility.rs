@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::catalogue::Catalogue;
 use base::rate_limit::UserLimit;
 use base::signing::{KeyedDigests, ShopSecret, key_for};
+use boxed::boxed;
 use domain::{
     Address, EligibilityRule, EligibilityRules, GroupKind, Ineligible, InvitationCode, MailAddress, Sale, SaleId,
     SaleState, UserId,
@@ -90,6 +91,7 @@ pub struct Eligibility {
     codes_of_address: UserLimit,
 }
 
+#[boxed]
 impl Eligibility {
     pub fn new(store: Store, catalogue: Arc<Catalogue>, user_rate: u32, secret: &ShopSecret) -> Eligibility {
         Eligibility {

@@ -8,6 +8,7 @@ use crate::eligibility::{Eligibility, EligibilityRefusal};
 use base::metrics::Metrics;
 use base::rate_limit::RequestLimits;
 use base::signing::{ShopSecret, Signer};
+use boxed::boxed;
 use domain::draw::EntryId;
 use domain::{DrawEntry, Ineligible, Phase, SaleId, UserId};
 use store::{EnterOutcome, Store, StoreError, WithdrawOutcome};
@@ -46,6 +47,7 @@ pub struct Entries {
     metrics: Arc<Metrics>,
 }
 
+#[boxed]
 impl Entries {
     pub fn new(
         store: Store,

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::bail;
+use boxed::boxed;
 use futures::future::{OptionFuture, join_all};
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -45,6 +46,7 @@ pub struct Health {
     clock_problem: Arc<Mutex<Option<String>>>,
 }
 
+#[boxed]
 impl Health {
     pub fn new(
         store: Store,
@@ -100,6 +102,7 @@ pub struct ClockOffset {
     uncertainty: f64,
 }
 
+#[boxed]
 impl ClockOffset {
     pub async fn measure<E>(
         clock: &Clock,
@@ -122,6 +125,7 @@ impl ClockOffset {
     }
 }
 
+#[boxed]
 impl Health {
     /// Keeps this process's clock in step with the one that decides, until the process stops: the Redis master's, which
     /// opens and closes sales, or the database's where there is no Redis. The process is not ready before the first

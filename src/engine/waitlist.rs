@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use boxed::boxed;
 use tracing::warn;
 
 use crate::catalogue::Catalogue;
@@ -68,6 +69,7 @@ pub struct WaitlistRequests {
     limits: RequestLimits,
 }
 
+#[boxed]
 impl WaitlistRequests {
     pub fn new(
         store: Store,

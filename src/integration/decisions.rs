@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
+use boxed::boxed;
 use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,7 @@ async fn rush(shop: &Shop, sale: SaleId) -> Result<Sale, Problem> {
 }
 
 /// Notes what the other shop decided.
+#[boxed]
 pub async fn tell((State(shop), _, PathIds(sale)): Call, headers: HeaderMap, content: Body) -> Answer {
     let sale = rush(&shop, sale).await?;
     let DecisionsBody { decisions } = from_json(&body(&headers, content, MAX_BYTES).await?)?;
@@ -101,6 +103,7 @@ struct ComparisonAnswer {
 }
 
 /// What would have been decided otherwise here.
+#[boxed]
 pub async fn differences(
     (State(shop), _, PathIds(sale)): Call,
     Query(DifferencesQuery { after, limit }): Query<DifferencesQuery>,

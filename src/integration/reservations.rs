@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use boxed::boxed;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,7 @@ pub struct ReservationBody {
 }
 
 /// Holds units for a customer.
+#[boxed]
 pub async fn create(
     (State(shop), _, SalePath(sale)): (State<Arc<Shop>>, Caller<Reserve>, SalePath),
     _: Repeatable,
@@ -158,6 +160,7 @@ fn path(sale: SaleId, id: OrderId) -> String {
     format!("/api/v1/sales/{sale}/reservations/{id}")
 }
 
+#[boxed]
 pub async fn show((State(shop), _, PathIds((sale, id))): Call) -> Answer {
     Ok(answer(shop.orders.reservation(sale, id).await?))
 }
@@ -182,6 +185,7 @@ struct ReservationList {
 }
 
 /// The reservations of a sale, by time.
+#[boxed]
 pub async fn list(
     (State(shop), _, SalePath(sale)): (State<Arc<Shop>>, Caller<Reserve>, SalePath),
     Query(query): Query<ReservationQuery>,
@@ -212,6 +216,7 @@ pub(crate) fn is_reference(text: &str) -> bool {
 }
 
 /// The other shop has the money.
+#[boxed]
 pub async fn confirm(
     (State(shop), caller, PathIds((sale, id))): Call,
     Json(ConfirmBody { reference }): Json<ConfirmBody>,
@@ -224,6 +229,7 @@ pub async fn confirm(
     Ok(answer(found))
 }
 
+#[boxed]
 pub async fn release((State(shop), caller, PathIds((sale, id))): Call) -> Answer {
     let name = caller.program.token().actor();
     let found = shop.orders.release_reservation(sale, id, actor(&caller, &name)).await?;
@@ -238,6 +244,7 @@ pub struct ExtendBody {
     seconds: u32,
 }
 
+#[boxed]
 pub async fn extend(
     (State(shop), caller, PathIds((sale, id))): Call,
     Json(ExtendBody { seconds }): Json<ExtendBody>,

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
+use boxed::boxed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,11 +58,13 @@ fn answer(sale: &Sale) -> Response {
     ([(ETAG, entity_tag(sale.version))], Cache::Private, axum::Json(StockAnswer { stock })).into_response()
 }
 
+#[boxed]
 pub async fn show((State(shop), _, PathIds(sale)): Call) -> Answer {
     Ok(answer(&shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?))
 }
 
 /// Replaces the number of units. With `If-Match`, only that of a version that the header names.
+#[boxed]
 pub async fn replace(call: Call, headers: HeaderMap, Json(TotalBody { total }): Json<TotalBody>) -> Answer {
     if !(1..=MAX_SALE_UNITS).contains(&total) {
         return Err(Problem::invalid_field("total", "bad_number"));
@@ -70,6 +73,7 @@ pub async fn replace(call: Call, headers: HeaderMap, Json(TotalBody { total }): 
 }
 
 /// Adds units, or takes unsold ones back.
+#[boxed]
 pub async fn add(call: Call, Repeatable(request): Repeatable, Json(UnitsBody { units }): Json<UnitsBody>) -> Answer {
     if units == 0 || !(-MAX_SALE_UNITS..=MAX_SALE_UNITS).contains(&units) {
         return Err(Problem::invalid_field("units", "bad_number"));

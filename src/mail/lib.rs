@@ -23,6 +23,7 @@ pub mod webhooks;
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use futures::StreamExt;
 use prometheus_client::metrics::counter::Counter;
 use tracing::{info, warn};
@@ -48,6 +49,7 @@ pub struct Mailer {
     pub metrics: Arc<Metrics>,
 }
 
+#[boxed]
 impl Mailer {
     /// Sends a bounded number of messages that are due. Returns the number of attempts.
     pub async fn step(&self) -> Result<usize, StoreError> {

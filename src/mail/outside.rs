@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use boxed::boxed;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -67,6 +68,7 @@ pub struct OutsideTransport {
     reach: Reach,
 }
 
+#[boxed]
 impl OutsideTransport {
     /// Certificates are checked against the CAs of `tls`; its own certificate is not shown.
     pub fn new(tls: &ClientTls, reach: Reach) -> OutsideTransport {

@@ -4,6 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use boxed::boxed;
 use lettre::message::header::ContentType;
 use lettre::message::{Mailbox, Message};
 use lettre::transport::smtp::authentication::Credentials;
@@ -33,6 +34,7 @@ pub struct Transport {
     domain: String,
 }
 
+#[boxed]
 impl Transport {
     /// `None` if no server is configured.
     pub fn of(config: &MailConfig) -> anyhow::Result<Option<Transport>> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::future::ready;
 use std::sync::Arc;
 
+use boxed::boxed;
 use futures::{Stream, StreamExt};
 use tracing::info;
 
@@ -33,6 +34,7 @@ pub struct Expiry {
     releasing: Backoff<SaleId>,
 }
 
+#[boxed]
 impl Expiry {
     pub fn new(store: Store, stock: Arc<dyn Stock>, metrics: Arc<Metrics>) -> Expiry {
         let cancelling = Backoff::new("expiry of a sale's orders");

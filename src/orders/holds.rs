@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use boxed::boxed;
 use tracing::info;
 
 use super::Orders;
@@ -72,6 +73,7 @@ pub enum AppealRefusal {
     Store(#[from] StoreError),
 }
 
+#[boxed]
 impl Orders {
     /// The hold of an order that is still held.
     pub async fn hold(&self, of: &Order) -> Result<Option<OrderHold>, StoreError> {

@@ -12,6 +12,7 @@ pub mod support;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
@@ -91,6 +92,7 @@ pub struct Orders {
     returns: ReturnPolicy,
 }
 
+#[boxed]
 impl Orders {
     pub fn new(
         store: Store,

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 
 use super::Orders;
@@ -137,6 +138,7 @@ impl GroupOrder {
     }
 }
 
+#[boxed]
 impl Orders {
     /// At most `limit` groups of a sale, the largest first; fewer if they are large. `None` if `patience` ends before
     /// they are computed for the first time.

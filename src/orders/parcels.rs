@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use boxed::boxed;
 use csv::{ReaderBuilder, StringRecord, Trim};
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -53,6 +54,7 @@ impl ParcelReport {
     }
 }
 
+#[boxed]
 impl Orders {
     /// Moves a parcel, or corrects its label.
     pub async fn move_parcel(
@@ -137,6 +139,7 @@ const MAX_DELIVERED: i64 = 100;
 
 /// Lets parcels that were sent so many days ago count as delivered, so that the time for their returns begins. Returns the
 /// number of those that were due.
+#[boxed]
 pub async fn deliver_overdue(store: &Store, days: u32) -> Result<usize, StoreError> {
     if days == 0 {
         return Ok(0);
@@ -204,6 +207,7 @@ fn read_line(line: u64, record: &StringRecord, known: &HashMap<OrderNumber, Orde
     ReadLine { line, order: cell(record, 0).to_owned(), wanted: wanted() }
 }
 
+#[boxed]
 impl Orders {
     /// The return of an order. Orders that were never paid are not looked up.
     pub async fn goods_return(&self, of: &Order) -> Result<Option<GoodsReturn>, StoreError> {

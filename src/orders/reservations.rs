@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use tracing::info;
 
@@ -41,6 +42,7 @@ pub enum ReservationRefusal {
     Store(#[from] StoreError),
 }
 
+#[boxed]
 impl Orders {
     /// The reservation as it is in the database. Waits a moment for one that is on its way there.
     pub async fn reservation(&self, sale: SaleId, id: OrderId) -> Result<ExternalReservation, ReservationRefusal> {

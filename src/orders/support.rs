@@ -2,6 +2,7 @@
 //! `payments/staff_refunds.rs`.
 
 use super::Orders;
+use boxed::boxed;
 use domain::text::tidy;
 use domain::{Address, Order, OrderId, Page};
 use store::{AuditReason, FoundOrder, OrderSearch, StoreError};
@@ -66,6 +67,7 @@ pub fn check_reveal_reason(text: &str) -> Result<String, &'static str> {
     }
 }
 
+#[boxed]
 impl Orders {
     /// The recipient of an order in full, for a reason. The access is logged before the recipient is returned. If it
     /// cannot be logged, nothing is returned. `None` while the order has no address.

@@ -6,6 +6,7 @@
 //! Refunds are tried again at growing intervals until the provider has returned the money. A refund that fails for
 //! good, or again and again, becomes a case for staff.
 
+use boxed::boxed;
 use futures::StreamExt;
 use tracing::{info, warn};
 
@@ -19,6 +20,7 @@ const MAX_CLOSED: i64 = 50;
 /// Payments per step that providers are asked about.
 const MAX_ASKED: i64 = 50;
 
+#[boxed]
 impl Payments {
     /// Closes one bounded batch of due payments. Returns the number of attempts. A payment that fails is tried again
     /// later and does not delay the others.
@@ -105,6 +107,7 @@ const MAX_REFUNDS: i64 = 50;
 /// After this many failed attempts, which take half a minute, a refund is shown to staff. The attempts go on.
 const ATTEMPTS_UNTIL_CASE: i64 = 5;
 
+#[boxed]
 impl Payments {
     /// Makes one bounded batch of due refunds. Returns the number of attempts. A refund that fails is tried again at
     /// growing intervals and does not delay the others.

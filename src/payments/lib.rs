@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use boxed::boxed;
 use jiff::Timestamp;
 use tracing::info;
 use uuid::Uuid;
@@ -132,6 +133,7 @@ pub struct Begun {
     pub checkout: Checkout,
 }
 
+#[boxed]
 impl Payments {
     pub fn new(store: Store, metrics: Arc<Metrics>, secret: &ShopSecret, providers: Providers) -> Payments {
         Payments { store, metrics, link_digests: LinkDigests::new(secret), providers: Arc::new(providers) }

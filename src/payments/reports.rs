@@ -2,6 +2,7 @@
 //! not fit becomes a case ([`CaseKind`]), which staff read and settle here.
 
 use axum::http::{HeaderMap, StatusCode};
+use boxed::boxed;
 use tracing::{info, warn};
 
 use crate::provider::{ChargeState, Provider, Report, ReportKind};
@@ -11,6 +12,7 @@ use domain::{CaseKind, Money, Page, PaymentId, PaymentStatus, UserId};
 use orders::support::StaffActionOutcome;
 use store::{AuditReason, CaptureOutcome, CaseAction, FailedRefund, NewCase, Payment, PaymentCase, Refund, StoreError};
 
+#[boxed]
 impl Payments {
     /// Applies a report of a provider and returns the provider's answer. The signature covers the raw body and is
     /// verified before anything is parsed.
@@ -188,6 +190,7 @@ fn difference(provider: &dyn Provider, report: &Report, known: &Payment) -> Opti
     reference.map(|(told, begun)| format!("paid as {told}, begun as {begun}"))
 }
 
+#[boxed]
 impl Payments {
     /// One page of the open cases or of the settled cases, newest first.
     pub async fn cases(

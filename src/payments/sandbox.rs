@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::HeaderMap;
+use boxed::boxed;
 use futures::StreamExt;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -74,6 +75,7 @@ pub struct Sandbox {
     merchant: String,
 }
 
+#[boxed]
 impl Sandbox {
     /// `shop` is the origin that receives the webhooks.
     pub fn new(store: Store, secret: &ShopSecret, shop: &str) -> anyhow::Result<Sandbox> {

@@ -10,6 +10,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use boxed::boxed;
 use futures::StreamExt;
 use jiff::civil::Date;
 use tracing::{info, warn};
@@ -45,6 +46,7 @@ pub enum SettleError {
     Store(#[from] StoreError),
 }
 
+#[boxed]
 impl Payments {
     /// The names of the providers that have bills.
     pub fn billed(&self) -> Vec<&'static str> {

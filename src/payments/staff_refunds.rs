@@ -1,6 +1,7 @@
 //! Refunds that staff ask for. Beyond a limit a second person has to approve. Staff do not act on their own payments,
 //! and do not approve their own requests.
 
+use boxed::boxed;
 use tracing::info;
 use uuid::Uuid;
 
@@ -52,6 +53,7 @@ pub struct StaffRefunds {
     alone: Option<i64>,
 }
 
+#[boxed]
 impl StaffRefunds {
     pub fn new(store: Store, orders: Orders, alone: Option<i64>) -> StaffRefunds {
         StaffRefunds { store, orders, alone }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use axum::http::HeaderValue;
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -39,6 +40,7 @@ pub struct Preflight {
     lease: RehearsalLease,
 }
 
+#[boxed]
 impl Preflight {
     /// Connects to every configured service, checks that data control runs, and takes the lease.
     pub async fn start(
@@ -192,6 +194,7 @@ const RETIREMENT_DELAY: Duration = Duration::from_millis(1_500);
 const COUNTER_FLUSH_DELAY: Duration = Duration::from_secs(3);
 
 /// Announces the sale. Its opening time is not final, because the load is not planned yet.
+#[boxed]
 pub async fn announce(parts: &Parts, options: &Options) -> anyhow::Result<Sale> {
     let goods = goods(parts).await?;
     let draft = SaleDraft {
@@ -239,6 +242,7 @@ async fn goods(parts: &Parts) -> anyhow::Result<Goods> {
 }
 
 /// Sets the opening time, and in a draw the closing time. From here on the shop treats the sale like any other.
+#[boxed]
 pub async fn open_at(
     parts: &Parts,
     sale: &Sale,
@@ -269,6 +273,7 @@ pub(crate) async fn create_accounts(parts: &Parts, sale: SaleId, count: u32) -> 
 }
 
 /// Removes every rehearsal and returns how many there were. Idempotent.
+#[boxed]
 pub async fn clean(parts: &Parts) -> anyhow::Result<usize> {
     let sales = parts.store.sales().rehearsed_sales().await?;
     remove(parts, &sales).await?;

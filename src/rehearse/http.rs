@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::{HeaderValue, Method, Request, header};
+use boxed::boxed;
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -79,6 +80,7 @@ impl ApiResponse {
     }
 }
 
+#[boxed]
 impl ApiClient {
     pub fn new(origin: &str, recorder: Arc<LoadRecorder>) -> ApiClient {
         let mut connector = HttpConnector::new();

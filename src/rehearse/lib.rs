@@ -31,6 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use boxed::boxed;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tokio::time::Instant;
@@ -91,6 +92,7 @@ pub struct Parts {
 /// Exit code 0: go; 1: no go; 2: the rehearsal could not run or could not be removed.
 ///
 /// `build` connects to the configured services.
+#[boxed]
 pub async fn run(
     options: Options,
     config: &Config,
@@ -150,6 +152,7 @@ async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyho
 /// Sends a crowd through the shop that this process serves at `url`, so that staff see the cockpit move. Returns the sale
 /// as soon as it is announced, or the sale of a rehearsal under way. The crowd comes in the background. What a restart
 /// of the process leaves is removed by the next crowd, or by `seckill rehearse --clean`.
+#[boxed]
 pub async fn send_crowd(parts: Arc<Parts>, url: String) -> anyhow::Result<SaleId> {
     let earlier = parts.store.sales().rehearsed_sales().await?;
     if let Some(running) = earlier.last()

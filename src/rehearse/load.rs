@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use tokio::task::JoinSet;
@@ -44,6 +45,7 @@ pub struct LoadResult {
 }
 
 /// Runs the plan until every shopper and bot is done.
+#[boxed]
 pub async fn run(context: Arc<LoadContext>, plan: LoadPlan, began: Instant) -> LoadResult {
     let until = began + plan.last_arrival().max(plan.opens + MIN_BOT_TIME.max(plan.wait));
     let from = began + plan.opens.saturating_sub(BOT_LEAD);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::HeaderValue;
+use boxed::boxed;
 use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -96,6 +97,7 @@ pub(super) struct SimulatedShopper<'a> {
 }
 
 /// The whole visit of one shopper, from its arrival at `due`.
+#[boxed]
 pub async fn visit(context: Arc<LoadContext>, account: TestAccount, number: u64, due: Instant) -> AccountRecord {
     let mut dice = StdRng::seed_from_u64(context.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number + 1));
     let profile = ShopperProfile::draw(&mut dice);
@@ -343,6 +345,7 @@ impl SimulatedShopper<'_> {
 }
 
 /// Polls an order until it is in the database. The time counts from `granted`, the instant of the 202.
+#[boxed]
 pub async fn follow(
     context: &LoadContext,
     account: &TestAccount,
@@ -389,6 +392,7 @@ struct BotState {
 }
 
 /// Tries from `from` until `until`, or until there is an order.
+#[boxed]
 pub async fn run_bot(context: Arc<LoadContext>, account: TestAccount, from: Instant, until: Instant) -> AccountRecord {
     let record = AccountRecord::new(account.user);
     let state = Arc::new(Mutex::new(BotState { token: None, order: None, record, sold_out: false }));

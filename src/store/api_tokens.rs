@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sqlx::Row;
@@ -69,6 +70,7 @@ fn audit_details(token: &ApiToken) -> Value {
         "expires_at": token.expires_at})
 }
 
+#[boxed]
 impl ApiTokenStore<'_> {
     /// Adds a token with the digest of its text, and logs it. Attempts of one request have one id.
     pub async fn create(self, actor: &str, new: &ApiToken, digest: &str) -> Result<NewTokenOutcome, StoreError> {

@@ -1,5 +1,6 @@
 //! The audit log: actions of staff, each logged in the transaction that performs it.
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::json;
@@ -73,6 +74,7 @@ fn apart(at: Timestamp, by: SignedDuration) -> Timestamp {
     at.saturating_add(by).unwrap_or(at)
 }
 
+#[boxed]
 impl AuditLogStore<'_> {
     /// Logs an event that changes nothing else in the database, such as a failed log-in.
     pub async fn log_event<T: Serialize>(

@@ -13,6 +13,7 @@
 
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
@@ -43,6 +44,7 @@ pub struct Period {
     pub to: Timestamp,
 }
 
+#[boxed]
 impl BookStore<'_> {
     /// The trial balance of a period.
     pub async fn trial_balance(self, period: Period) -> Result<Vec<TrialBalanceLine>, StoreError> {
@@ -479,6 +481,7 @@ impl JournalCursor {
     }
 }
 
+#[boxed]
 impl BookStore<'_> {
     /// The next lines of a source, in the order of their times, and the cursor after them; `None` at the end of the period.
     pub async fn journal(

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sqlx::any::AnyRow;
@@ -98,6 +99,7 @@ fn in_order(categories: &[Category]) -> serde_json::Value {
     json!({"order": names.join(", ")})
 }
 
+#[boxed]
 impl CategoryStore<'_> {
     /// All categories in their order.
     pub async fn list(self) -> Result<Vec<Category>, StoreError> {

@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
@@ -60,6 +61,7 @@ fn deposit(row: &AnyRow) -> Result<Deposit, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl DepositStore<'_> {
     /// The deposits of an account in all sales, including returned ones, for its export.
     pub(crate) async fn deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
@@ -198,6 +200,7 @@ fn transfer(kind: TransferKind, of: &Deposit) -> Transfer {
 /// Deposits per transaction: few enough that payments from the same wallets can wait for it.
 const MAX_RETURNS: i64 = 256;
 
+#[boxed]
 impl DepositStore<'_> {
     /// Sales that hold deposits although they are over or are drafts.
     pub async fn sales_to_return_deposits(self) -> Result<Vec<SaleId>, StoreError> {

@@ -4,6 +4,7 @@
 //! Only the first account of a group may take part: a group is a row, and its digest is unique in the sale. Digests are
 //! deleted [`KEEP_GROUPS`] after the sale's end.
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,6 +43,7 @@ fn group(row: &AnyRow) -> Result<Group, sqlx::Error> {
     Ok(Group { kind: kind.parse().map_err(|()| row::undecodable("kind"))?, digest: row.try_get("digest")? })
 }
 
+#[boxed]
 impl EligibilityStore<'_> {
     /// The facts about an account; `None` if there is no such account.
     pub async fn applicant(self, sale: SaleId, user: UserId) -> Result<Option<Applicant>, StoreError> {
@@ -191,6 +193,7 @@ pub enum Revocable {
     UnusedOf(i64),
 }
 
+#[boxed]
 impl EligibilityStore<'_> {
     /// Stores new codes of a sale; repeating it with the same codes changes nothing. Returns `false` if the sale would
     /// have more than [`MAX_INVITATIONS_PER_SALE`].

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -47,6 +48,7 @@ fn saved(row: &AnyRow) -> Result<SavedFront, sqlx::Error> {
 
 const SAVED: &str = "SELECT front, updated_at_ms FROM sale_fronts WHERE sale_id = $1";
 
+#[boxed]
 impl FrontStore<'_> {
     pub async fn get(self, sale: SaleId) -> Result<SavedFront, StoreError> {
         Ok(self.optional(sqlx::query(SAVED).bind(sale.0), saved).await?.unwrap_or_default())
@@ -152,6 +154,7 @@ fn decision(row: &AnyRow) -> Result<(ShopDecision, Option<NamedCustomer>), sqlx:
     Ok((decision, since.map(|since| NamedCustomer { since, is_verified })))
 }
 
+#[boxed]
 impl DecisionStore<'_> {
     /// Adds the decisions whose ids are new, at most 500. Returns their number; `None` if the sale has too many.
     pub async fn add(self, sale: SaleId, decisions: &[ShopDecision]) -> Result<Option<u64>, StoreError> {

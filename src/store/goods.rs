@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -89,6 +90,7 @@ fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl GoodsStore<'_> {
     /// All goods, archived ones included.
     pub async fn list(self) -> Result<Vec<Goods>, StoreError> {
@@ -369,6 +371,7 @@ fn pixels(row: &AnyRow, column: &str) -> Result<u32, sqlx::Error> {
     u32::try_from(row::int(row, column)?).map_err(|_| row::undecodable(column))
 }
 
+#[boxed]
 impl GoodsStore<'_> {
     /// Saves a picture. Saving it again restarts the time after which an unused picture is deleted.
     pub async fn put_picture(self, picture: &Picture, now: Timestamp) -> Result<(), StoreError> {

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::Row;
 use uuid::Uuid;
@@ -68,6 +69,7 @@ pub enum RequestState {
     UnderWay,
 }
 
+#[boxed]
 impl IdempotencyStore<'_> {
     /// Begins an attempt unless the request was answered before or is under way.
     pub async fn begin_request(self, new: &KeyedRequest) -> Result<RequestState, StoreError> {

@@ -76,6 +76,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::Semaphore;
@@ -176,6 +177,7 @@ pub struct Store {
     writer: Arc<Semaphore>,
 }
 
+#[boxed]
 impl Store {
     /// Opens a pool. Connections are opened on demand, so this succeeds while the database is down.
     ///

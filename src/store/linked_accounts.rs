@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
@@ -72,6 +73,7 @@ async fn insert(
     Ok(())
 }
 
+#[boxed]
 impl LinkedAccountStore<'_> {
     /// Writes the digests of a captured payment's instrument, with the sale of its order. Does nothing for a top-up,
     /// whose money belongs to no sale. May be repeated.

@@ -4,6 +4,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
@@ -189,6 +190,7 @@ fn known_kinds() -> String {
     MailKind::ALL.map(|kind| format!("'{kind}'")).join(", ")
 }
 
+#[boxed]
 impl MailStore<'_> {
     /// Messages by mail that wait and are due. Messages that have waited longest come first.
     pub async fn due(self, limit: i64) -> Result<Vec<Mail>, StoreError> {
@@ -339,6 +341,7 @@ pub(super) fn subscription(row: &AnyRow) -> Result<PushSubscription, sqlx::Error
     })
 }
 
+#[boxed]
 impl PushStore<'_> {
     /// Subscribes the browser of a session. Replaces an earlier subscription of the session, or of the same browser
     /// under another account. Returns `false` if the session has ended.

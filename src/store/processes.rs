@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use boxed::boxed;
 use sqlx::AssertSqlSafe;
 
 use crate::{LeaseStore, ProcessStore, Store, StoreError, row};
 
+#[boxed]
 impl ProcessStore<'_> {
     /// Reports that a process is alive.
     pub async fn report(self, process: &str) -> Result<(), StoreError> {
@@ -52,6 +54,7 @@ impl ProcessStore<'_> {
 // A lease saves work, but it protects nothing. Its holder may be frozen between two statements and continue after
 // another process has taken over. So every step must protect its own writes: see `docs/decisions/0025`.
 
+#[boxed]
 impl LeaseStore<'_> {
     /// Acquires or renews a lease. Returns `false` if another process holds it.
     pub async fn acquire(self, name: &str, holder: &str, duration: Duration) -> Result<bool, StoreError> {
@@ -128,6 +131,7 @@ pub const WATCHED_JOBS: [&str; JOBS.len()] = {
     names
 };
 
+#[boxed]
 impl Store {
     /// The [`WATCHED_JOBS`] that have something to do.
     pub async fn jobs_due(&self) -> Result<HashSet<&'static str>, StoreError> {

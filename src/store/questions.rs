@@ -5,6 +5,7 @@
 //! with the deletion of the account. Changes by staff lock the catalogue's row, then the question's. A withdrawal is
 //! one conditional statement, so it either comes before the answer or does nothing.
 
+use boxed::boxed;
 use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -94,6 +95,7 @@ fn question(row: &AnyRow) -> Result<Question, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl QuestionStore<'_> {
     /// Asks a question. If the account asks it again in the same words before it is answered, returns the first one.
     pub async fn ask(self, new: &NewQuestion) -> Result<AskOutcome, StoreError> {
@@ -291,6 +293,7 @@ fn found(row: &AnyRow) -> Result<FoundQuestion, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl QuestionStore<'_> {
     /// A question, for staff.
     pub async fn get(self, id: QuestionId) -> Result<Option<FoundQuestion>, StoreError> {

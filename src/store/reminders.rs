@@ -1,6 +1,7 @@
 //! Notices before something begins or ends: reminders of the start of sales, and of the end of the time to pay. Data
 //! control writes them ([`control`](control)). Each is written in the transaction that records it, so only once.
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sqlx::Row;
@@ -38,6 +39,7 @@ pub(super) async fn remove_all(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Er
     Ok(())
 }
 
+#[boxed]
 impl ReminderStore<'_> {
     /// Records that an account wants a reminder of the start of a sale.
     pub async fn set(self, sale: SaleId, user: UserId) -> Result<(), StoreError> {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
@@ -50,6 +51,7 @@ pub struct SecurityEventFilter {
     pub to: Option<Timestamp>,
 }
 
+#[boxed]
 impl SecurityEventStore<'_> {
     /// Writes rows with their present counts. Writing a row again replaces its count, so that a write may run twice.
     pub async fn save(self, rows: &[SecurityEventRow]) -> Result<(), StoreError> {

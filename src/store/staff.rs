@@ -1,6 +1,7 @@
 //! What staff keep: saved filters of lists for themselves, and for the shop its texts, its settings, and the table of
 //! what shipping costs.
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sqlx::Row;
@@ -40,6 +41,7 @@ fn view(row: &AnyRow) -> Result<SavedView, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl SavedViewStore<'_> {
     /// The views that a member of the staff has of a list, by name.
     pub async fn list(self, owner: UserId, list: ConsoleList) -> Result<Vec<SavedView>, StoreError> {
@@ -124,6 +126,7 @@ fn page(row: &AnyRow) -> Result<ShopPage, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl ShopPageStore<'_> {
     /// The pages that are written. Those of a newer program, whose names this one does not know, are left out.
     pub async fn list(self) -> Result<Vec<ShopPage>, StoreError> {
@@ -179,6 +182,7 @@ fn logged(settings: &ShopSettings) -> Value {
     value
 }
 
+#[boxed]
 impl ShopSettingsStore<'_> {
     pub async fn get(self) -> Result<ShopSettings, StoreError> {
         let query = sqlx::query("SELECT settings, updated_at_ms FROM shop_settings");
@@ -253,6 +257,7 @@ pub(crate) async fn shipping_of(connection: &mut Connection, sale: SaleId) -> Re
     row.as_ref().map_or_else(|| Ok(ShippingTable::default()), shipping_table)
 }
 
+#[boxed]
 impl ShippingStore<'_> {
     pub async fn get(self) -> Result<SavedShipping, StoreError> {
         Ok(self.optional(sqlx::query(SAVED_SHIPPING), saved_shipping).await?.unwrap_or_default())

@@ -7,6 +7,7 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
@@ -137,6 +138,7 @@ impl std::ops::DerefMut for Tx {
     }
 }
 
+#[boxed]
 impl Store {
     /// The database's time. It is asked once a second, and in between it is behind by the time that the answer took.
     pub async fn now(&self) -> Result<Timestamp, StoreError> {

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
@@ -109,6 +110,7 @@ const WAITED: &str = "SELECT COUNT(*) AS accounts, CAST(COALESCE(SUM(quantity), 
      FROM (SELECT quantity FROM waiters WHERE sale_id = $1 AND state = 'waiting' AND (rejoined = 0 OR place < $2)
        ORDER BY place LIMIT $3) AS waiting";
 
+#[boxed]
 impl WaitlistStore<'_> {
     pub async fn waiter(self, sale: SaleId, user: UserId) -> Result<Option<Waiter>, StoreError> {
         self.optional(sqlx::query(OWN).bind(sale.0).bind(user.to_string()), waiter).await
@@ -292,6 +294,7 @@ fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl WaitlistStore<'_> {
     /// Sales in the stock backend that have a waitlist.
     pub async fn sales_with_waitlists(self) -> Result<Vec<Sale>, StoreError> {

@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
+use boxed::boxed;
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
@@ -276,6 +277,7 @@ fn entry(row: &AnyRow) -> Result<WalletEntry, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl WalletStore<'_> {
     /// The balance of an account, in minor units.
     pub async fn balance(self, account: LedgerAccount) -> Result<i64, StoreError> {

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use boxed::boxed;
 use jiff::Timestamp;
 use qrcode::QrCode;
 use qrcode::render::svg;
@@ -169,6 +170,7 @@ pub struct GivenPacketResponse {
     share_url: String,
 }
 
+#[boxed]
 pub async fn give_packet(shop: &Shop, purse: Purse<'_>, request: GiveRequest) -> Answer {
     let packet = match shop.packets.give(purse, &request).await {
         Ok(packet) => packet,
@@ -247,6 +249,7 @@ pub enum PacketFormOutcome {
     ShowAgain(StatusCode, Box<PacketForm>),
 }
 
+#[boxed]
 impl PacketForm {
     /// An empty form with the defaults and a key of its own.
     pub fn blank() -> PacketForm {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -45,6 +46,7 @@ pub struct Questions {
     limit: UserLimit,
 }
 
+#[boxed]
 impl Questions {
     pub fn new(store: Store, catalogue: Arc<Catalogue>) -> Questions {
         Questions { store, catalogue, limit: UserLimit::every(ASK_INTERVAL, ASK_BURST) }

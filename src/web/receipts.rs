@@ -2,6 +2,7 @@
 
 use askama::Template;
 use axum::http::StatusCode;
+use boxed::boxed;
 use jiff::Timestamp;
 
 use crate::extract::Visitor;
@@ -62,6 +63,7 @@ impl ReceiptPage {
 }
 
 /// The page of an order and its invoice at `path`. An order that was never paid has no receipt.
+#[boxed]
 pub async fn page(
     shop: &Shop,
     visitor: &Visitor,

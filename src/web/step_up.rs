@@ -16,6 +16,7 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
+use boxed::boxed;
 use url::form_urlencoded;
 
 use crate::extract::{ClientDevice, MAX_BODY_BYTES, Visitor, body};
@@ -33,6 +34,7 @@ const LANGUAGE: &str = "lang";
 
 /// The layer around operations of the staff. A request without a staff session passes: the handler refuses it. So does the
 /// request of a program: its token was made after the password, with the scope for this.
+#[boxed]
 pub async fn required(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Answer {
     match shop.accounts.session(request.headers()).filter(Session::is_staff) {
         Some(session) if !shop.accounts.is_proved(&session).await? => Err(Code::StepUpNeeded.into()),
@@ -41,6 +43,7 @@ pub async fn required(State(shop): State<Arc<Shop>>, request: Request, next: Nex
 }
 
 /// The layer around forms that may be refused with `step_up_needed`.
+#[boxed]
 pub async fn asked_of_forms(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Answer {
     let path = request.uri().path();
     let (is_form, is_for_staff) = (!path.starts_with("/api/"), path.starts_with("/admin"));

@@ -2,6 +2,7 @@
 //!
 //! The environment is read first, then evaluated by pure functions. A finding never blocks an administrator.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -140,6 +141,7 @@ struct Environment {
     consumers: Option<Option<u32>>,
 }
 
+#[boxed]
 impl SalesAdmin {
     /// Evaluates every check, in a fixed order.
     pub async fn checklist(&self, sale: &Sale) -> Result<Vec<ChecklistItem>, StoreError> {

@@ -17,6 +17,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::MissedTickBehavior;
@@ -109,6 +110,7 @@ pub struct Viewer {
     pub history: Vec<Point>,
 }
 
+#[boxed]
 impl Viewer {
     /// The next sample; `None` when the process stops.
     pub async fn next(&mut self) -> Option<Arc<Sample>> {
@@ -121,6 +123,7 @@ impl Viewer {
     }
 }
 
+#[boxed]
 impl Cockpit {
     pub fn new(
         store: Store,
@@ -310,6 +313,7 @@ impl Cockpit {
 }
 
 /// For tests.
+#[boxed]
 impl Cockpit {
     /// Takes all permits for unwatched sales.
     pub async fn take_unwatched_permits(&self) -> tokio::sync::OwnedSemaphorePermit {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use tracing::info;
 
@@ -121,6 +122,7 @@ impl FigureValue {
     }
 }
 
+#[boxed]
 impl Cockpit {
     /// The current figures of a sale, together with the figures of its digest.
     pub async fn report(&self, sale: Sale, read: ReadDigest) -> Result<SaleReport, StoreError> {
@@ -269,6 +271,7 @@ pub struct Digests {
     running: RevalidatingCache<SaleId, SaleDigest, StoreError>,
 }
 
+#[boxed]
 impl Digests {
     pub fn new(store: Store, clock: Clock) -> Digests {
         Digests { store, running: RevalidatingCache::new("digests of sales", MAX_KEPT, clock.clone()), clock }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use boxed::boxed;
 use jiff::Timestamp;
 use rand::RngExt;
 use tokio::sync::Mutex;
@@ -152,6 +153,7 @@ impl ActiveBuckets for PacketDirectory {
     }
 }
 
+#[boxed]
 impl PacketDirectory {
     pub fn new(store: Store) -> PacketDirectory {
         PacketDirectory {
@@ -295,6 +297,7 @@ pub struct PacketView {
     pub luckiest: Option<String>,
 }
 
+#[boxed]
 impl Packets {
     /// A packet with names; `None` when it does not exist.
     pub async fn view(&self, id: PacketId) -> Result<Option<PacketView>, StoreError> {

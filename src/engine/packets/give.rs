@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -176,6 +177,7 @@ impl GiveRequest {
     }
 }
 
+#[boxed]
 impl Packets {
     /// Gives a packet.
     pub async fn give(&self, purse: Purse<'_>, request: &GiveRequest) -> Result<Packet, GiveRefusal> {
@@ -300,6 +302,7 @@ pub struct PacketSettler {
     pub metrics: Arc<Metrics>,
 }
 
+#[boxed]
 impl PacketSettler {
     /// One step: syncs Redis with the database and settles packets that are empty or over.
     pub async fn step(&self) -> anyhow::Result<()> {

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use boxed::boxed;
 use directory::{ListedPacket, PacketDirectory};
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
@@ -170,6 +171,7 @@ pub struct Packets {
     settled_lookups: Arc<Semaphore>,
 }
 
+#[boxed]
 impl Packets {
     pub fn new(parts: PacketDependencies) -> Packets {
         Packets {

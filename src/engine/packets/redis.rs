@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use boxed::boxed;
 use redis::{AsyncCommands, Cmd, Script, Value};
 
 use crate::batching::{Batch, BatchKey, Unavailable};
@@ -63,6 +64,7 @@ pub struct LoadedShares {
     pub outbox: i64,
 }
 
+#[boxed]
 impl RedisShares {
     /// The replay queries `store` for the grants that the database has already, as long as `directory` has open packets.
     pub fn new(master: RedisConnection, store: Store, clock: Clock, directory: Arc<PacketDirectory>) -> RedisShares {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -63,6 +64,7 @@ pub struct PacketSync {
     state: Mutex<SyncState>,
 }
 
+#[boxed]
 impl PacketSync {
     pub fn new(
         shares: RedisShares,
@@ -364,6 +366,7 @@ const PAGE_SIZE: i64 = 1000;
 /// Claims per replaying call.
 const MAX_CLAIMS_PER_REPLAY: i64 = 256;
 
+#[boxed]
 impl PacketSync {
     /// Loads a packet from the database and its outbox. A packet that was loaded before must be loaded `closed`.
     pub async fn load(&self, packet: &Packet, closed: bool) -> anyhow::Result<()> {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use boxed::boxed;
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -37,6 +38,7 @@ pub struct Consumer {
     pub metrics: Arc<Metrics>,
 }
 
+#[boxed]
 impl Consumer {
     /// Consumes until `stop` is cancelled. After a failure it connects again; the orders wait at the source.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
@@ -144,6 +146,7 @@ pub struct Persisted {
     pub postponed: HashSet<Owner>,
 }
 
+#[boxed]
 impl Persister {
     pub fn new(store: Store, payment_window: Duration, metrics: Arc<Metrics>) -> Persister {
         Persister { store, payment_window, metrics, backoff: Backoff::new("orders of a sale") }

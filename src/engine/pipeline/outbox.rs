@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use redis::aio::ConnectionLike;
 use redis::{RedisError, Value, from_redis_value_ref};
@@ -60,6 +61,7 @@ impl Outboxes {
 }
 
 /// The oldest entries after the entry `after`, whether or not a group has read them.
+#[boxed]
 pub async fn oldest(
     connection: &mut impl ConnectionLike,
     bucket: Bucket,
@@ -73,6 +75,7 @@ pub async fn oldest(
 }
 
 /// All items in an outbox, whether or not a group has read them.
+#[boxed]
 pub async fn all(connection: &mut impl ConnectionLike, bucket: Bucket) -> Result<Vec<OutboxItem>, RedisError> {
     let mut all = Vec::new();
     let mut after: Option<String> = None;
@@ -90,6 +93,7 @@ pub(crate) fn count_items(entries: &[Entry]) -> u64 {
 }
 
 /// Deletes entries whose orders are in the database.
+#[boxed]
 pub async fn remove(connection: &mut impl ConnectionLike, entries: &[Entry]) -> Result<(), RedisError> {
     for (bucket, ids) in by_bucket(entries) {
         let mut pipe = redis::pipe();
@@ -103,6 +107,7 @@ pub async fn remove(connection: &mut impl ConnectionLike, entries: &[Entry]) -> 
 }
 
 /// Moves an entry that could not be parsed to the dead-letter stream, for operators to inspect.
+#[boxed]
 pub async fn set_aside(connection: &mut impl ConnectionLike, entry: &Entry) -> Result<(), RedisError> {
     let mut range = redis::cmd("XRANGE");
     range.arg(keys::outbox(entry.bucket)).arg(&entry.id).arg(&entry.id);
@@ -254,6 +259,7 @@ wire_enum! {
 /// Reads new entries of any of the buckets, and blocks for at most `wait` while there are none. The connection must not
 /// be shared, because a blocking read delays all other commands on it. In a cluster a read cannot block on several
 /// servers at once: each server is read without blocking, and the caller reads again after a short pause.
+#[boxed]
 pub async fn read(
     connection: &mut RedisConnection,
     member: (Group, &str),
@@ -332,6 +338,7 @@ async fn create_groups(
 }
 
 /// Takes over entries that another member read but has not finished for `idle`, because it probably died.
+#[boxed]
 pub async fn take_over(
     connection: &mut impl ConnectionLike,
     (group, member): (Group, &str),

@@ -11,6 +11,7 @@ use anyhow::{Context, anyhow, bail};
 use async_rs::traits::{Executor, Reactor, RuntimeKit};
 use async_rs::util::Task;
 use async_rs::{Runtime, Tokio};
+use boxed::boxed;
 use futures::Stream;
 use futures::io::{AsyncRead, AsyncWrite};
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -60,6 +61,7 @@ pub struct Rabbit {
     pub channel: Channel,
 }
 
+#[boxed]
 impl Rabbit {
     /// Connects to one of the addresses. They are tried in turn, from one chosen at random, so that the connections of all
     /// processes spread over the nodes.
@@ -162,6 +164,7 @@ pub struct Publisher {
     rabbit: Rabbit,
 }
 
+#[boxed]
 impl Publisher {
     pub async fn connect(url: &ServiceAddress, name: &str) -> anyhow::Result<Publisher> {
         let rabbit = Rabbit::connect(url, name).await?;
@@ -239,6 +242,7 @@ pub struct Monitor {
     rabbit: Arc<Mutex<Option<Rabbit>>>,
 }
 
+#[boxed]
 impl Monitor {
     pub fn new(url: ServiceAddress) -> Monitor {
         Monitor { url, rabbit: Arc::default() }

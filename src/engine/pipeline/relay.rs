@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
+use boxed::boxed;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -45,6 +46,7 @@ pub struct Relay {
     pub member: String,
 }
 
+#[boxed]
 impl Relay {
     /// Publishes until `stop` is cancelled. After a failure it connects again; the orders wait in the outbox.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
@@ -142,6 +144,7 @@ pub struct Sweep {
     pub member: String,
 }
 
+#[boxed]
 impl Sweep {
     /// Sweeps until `stop` is cancelled, while this process holds the lease.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {

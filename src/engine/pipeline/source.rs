@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
+use boxed::boxed;
 use futures::StreamExt;
 use lapin::message::Delivery as Message;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, BasicRejectOptions};
@@ -68,6 +69,7 @@ pub enum Origin {
     Stream { url: ServiceAddress, master: RedisConnection, outboxes: Outboxes, member: String },
 }
 
+#[boxed]
 impl Origin {
     pub async fn open(&self) -> anyhow::Result<Box<dyn OrderSource>> {
         Ok(match self {

@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use boxed::boxed;
 use futures::future::join_all;
 use redis::{AsyncCommands, RedisResult, Value};
 use tokio::time::Instant;
@@ -180,6 +181,7 @@ pub struct RedisProbe {
     clock: Clock,
 }
 
+#[boxed]
 impl RedisProbe {
     pub fn new(master: RedisStock, replicas: Vec<RedisConnection>, clock: Clock) -> RedisProbe {
         RedisProbe { master, replicas, clock }

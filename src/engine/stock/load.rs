@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use boxed::boxed;
 use redis::AsyncCommands;
 use tokio_util::sync::CancellationToken;
 
@@ -118,6 +119,7 @@ pub enum HoldRepair {
     Recount { holds: usize, booked: i64, held: i64 },
 }
 
+#[boxed]
 impl RedisStock {
     /// The state of each bucket. Fails if no server answers.
     pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<(Bucket, BucketState)>, Unavailable> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use boxed::boxed;
 use futures::future::join_all;
 use redis::{Cmd, Script, Value};
 
@@ -70,6 +71,7 @@ wire_enum! {
     }
 }
 
+#[boxed]
 impl RedisStock {
     /// `catalogue` provides the number of buckets of each sale. The replay queries `store` for the grants that the
     /// database has already, and writes grants of sales that are over there, with this payment window.

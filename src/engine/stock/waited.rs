@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use boxed::boxed;
 use futures::future::join_all;
 
 use super::load::BucketState;
@@ -32,6 +33,7 @@ struct Kept {
     mark: String,
 }
 
+#[boxed]
 impl RedisStock {
     /// Keeps units in a bucket whose sale has waiting accounts. Must precede every operation that adds free units to the
     /// bucket.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use axum::body::Bytes;
+use boxed::boxed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -99,6 +100,7 @@ pub struct WaitingRooms {
     metrics: Arc<Metrics>,
 }
 
+#[boxed]
 impl WaitingRooms {
     pub fn new(
         store: Store,

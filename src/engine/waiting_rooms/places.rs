@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use boxed::boxed;
 use jiff::Timestamp;
 use redis::{Script, Value};
 use uuid::Uuid;
@@ -91,6 +92,7 @@ const MAX_ARRIVALS: usize = 128;
 /// The keys of a list expire this long after the list's end, in case data control does not delete them.
 const KEPT_MS: i64 = 24 * 3_600_000;
 
+#[boxed]
 impl Gathering {
     pub fn new(master: RedisConnection, store: Store) -> Gathering {
         let scripts = Scripts {

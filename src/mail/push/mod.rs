@@ -14,6 +14,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use boxed::boxed;
 use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -54,6 +55,7 @@ pub struct Pusher {
     pub metrics: Arc<Metrics>,
 }
 
+#[boxed]
 impl Pusher {
     /// `contact` is the address by which push services reach the operators.
     pub fn new(
@@ -236,6 +238,7 @@ pub struct VapidKeys {
     loaded: OnceCell<Arc<VapidKey>>,
 }
 
+#[boxed]
 impl VapidKeys {
     pub fn new(store: Store, secret: &ShopSecret) -> VapidKeys {
         VapidKeys { store, cipher: Cipher::new(secret, "push"), loaded: OnceCell::new() }

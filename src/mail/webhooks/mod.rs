@@ -13,6 +13,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use boxed::boxed;
 use futures::StreamExt;
 use jiff::Timestamp;
 use ring::hmac;
@@ -64,6 +65,7 @@ struct Workers {
     tasks: JoinSet<()>,
 }
 
+#[boxed]
 impl Webhooks {
     pub fn new(store: Store, secret: &ShopSecret, transport: OutsideTransport, metrics: Arc<Metrics>) -> Webhooks {
         let cipher = Cipher::new(secret, "webhooks");

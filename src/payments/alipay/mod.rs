@@ -18,6 +18,7 @@ use anyhow::{Context, bail, ensure};
 use async_trait::async_trait;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Request, StatusCode, header};
+use boxed::boxed;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::Deserialize;
@@ -140,6 +141,7 @@ fn yuan(text: &str) -> Option<Money> {
     Money::from_decimal(text, Currency::CNY)
 }
 
+#[boxed]
 impl Alipay {
     /// `shop` is the origin of the shop.
     pub fn new(config: &AlipayConfig, tls: &ClientTls, shop: &str, clock: &Clock) -> Alipay {

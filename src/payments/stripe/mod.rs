@@ -16,6 +16,7 @@ use anyhow::{Context, bail, ensure};
 use async_trait::async_trait;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use boxed::boxed;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::Offset;
@@ -154,6 +155,7 @@ impl StripeRefund {
     }
 }
 
+#[boxed]
 impl Stripe {
     /// `shop` is the origin of the shop.
     pub fn new(config: &StripeConfig, tls: &ClientTls, shop: &str) -> anyhow::Result<Stripe> {

@@ -16,6 +16,7 @@ use anyhow::{Context, bail, ensure};
 use async_trait::async_trait;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use boxed::boxed;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::Deserialize;
@@ -150,6 +151,7 @@ fn outcome(status: &str) -> RefundOutcome {
     }
 }
 
+#[boxed]
 impl WechatPay {
     /// `shop` is the origin of the shop.
     pub fn new(config: &WechatPayConfig, tls: &ClientTls, shop: &str, clock: &Clock) -> anyhow::Result<WechatPay> {

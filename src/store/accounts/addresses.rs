@@ -1,5 +1,6 @@
 //! Address books of shoppers. A shopper with addresses has exactly one default address.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -90,6 +91,7 @@ fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl AccountStore<'_> {
     /// A user's addresses, the default one first, then the newest.
     pub async fn addresses_of(self, user: UserId) -> Result<Vec<SavedAddress>, StoreError> {

@@ -1,5 +1,6 @@
 //! Changes of accounts: passwords, blocks, roles. Each ends the user's sessions in the same transaction.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
@@ -103,6 +104,7 @@ impl AccountChange {
     }
 }
 
+#[boxed]
 impl AccountStore<'_> {
     /// Sets a user's password, ends all of the user's sessions and opens the session `keep` instead.
     pub async fn set_password(
@@ -322,6 +324,7 @@ fn policy(row: &AnyRow) -> Result<StaffPolicy, sqlx::Error> {
     Ok(StaffPolicy { second_factor_required, version: row::int(row, "version")? })
 }
 
+#[boxed]
 impl AccountStore<'_> {
     pub async fn staff_policy(self) -> Result<StaffPolicy, StoreError> {
         let sql = "SELECT second_factor_required, version FROM staff_policy WHERE id = 1";

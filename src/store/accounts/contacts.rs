@@ -1,5 +1,6 @@
 //! How an account is reached: its mail address with its links, its verified contacts, and recovery by mail.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::Row;
@@ -46,6 +47,7 @@ fn contact(row: &AnyRow) -> Result<RegistrationContact, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl AccountStore<'_> {
     /// Stores an address for a challenge and sends the link to it. Links to earlier addresses become invalid. If the
     /// address is verified for an account, the account's owner gets a notice instead.
@@ -150,6 +152,7 @@ fn account_mail(row: &AnyRow) -> Result<AccountMail, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl AccountStore<'_> {
     pub async fn mail_of(self, user: UserId) -> Result<Option<AccountMail>, StoreError> {
         let sql = "SELECT address, verified_at_ms, pending, locale, recovery FROM mail_addresses WHERE user_id = $1";
@@ -260,6 +263,7 @@ pub enum StaffRecovery {
     NoAddress,
 }
 
+#[boxed]
 impl CredentialStore<'_> {
     /// Sends the link of a new recovery, or a code that logs in, to the verified address of an account, in this language.
     /// Earlier links and codes become invalid. Returns `false` if the account has no verified address.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
@@ -15,6 +16,7 @@ use domain::network::Network;
 use domain::{AuditAction, MailKind, UserId};
 use webauthn::has_advanced;
 
+#[boxed]
 impl CredentialStore<'_> {
     /// Sets the encrypted secret and the hashes of new recovery codes. `step` is the time step of the code that
     /// confirmed the secret. Ends all sessions but `keep`.
@@ -182,6 +184,7 @@ fn passkey(row: &AnyRow) -> Result<Passkey, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl CredentialStore<'_> {
     /// The passkeys of a user, the oldest first.
     pub async fn passkeys_of(self, user: UserId) -> Result<Vec<Passkey>, StoreError> {
@@ -294,6 +297,7 @@ pub struct GuessLimitReached {
     pub wait: Duration,
 }
 
+#[boxed]
 impl CredentialStore<'_> {
     /// Adds a guess to each of the counts. If one of them allows no more, adds it to none.
     pub async fn take_guess(self, counts: &[GuessCount]) -> Result<Option<GuessLimitReached>, StoreError> {

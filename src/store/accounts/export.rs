@@ -1,5 +1,6 @@
 //! What belongs to an account, for its owner: the export of everything, and the deletion.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -17,6 +18,7 @@ use domain::{GoodsReturn, OrderHold, Parcel, UserId, WaitingRoomPlace};
 /// Rows per query.
 const PAGE: i64 = 500;
 
+#[boxed]
 impl AccountStore<'_> {
     /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, places in
     /// waiting rooms, entries of draws, waitlists, reminders, subscribed browsers, groups and invitations of sales,
@@ -321,6 +323,7 @@ pub enum DeletionOutcome {
     Gone,
 }
 
+#[boxed]
 impl AccountStore<'_> {
     /// Deletes all personal data of an account and keeps the row to which its orders belong. With `give_up` the balance
     /// of the wallet goes to the shop, and so does money that returns later from open packets ([`wallet`]).

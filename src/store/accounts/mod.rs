@@ -13,6 +13,7 @@ pub(super) mod sessions;
 
 use std::collections::HashMap;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
@@ -167,6 +168,7 @@ async fn log_own_change(tx: &mut Tx, user: &User, action: AuditAction, now: Time
     audit_log::log::<serde_json::Value>(tx, &user.username, action, &format!("user {}", user.id), None, None, now).await
 }
 
+#[boxed]
 impl AccountStore<'_> {
     /// Adds an account. Returns `false` if the name is taken, also by a deleted account.
     pub async fn add_user(self, user: &User) -> Result<bool, StoreError> {
@@ -306,6 +308,7 @@ fn account(row: &AnyRow) -> Result<ExternalAccount, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl AccountStore<'_> {
     /// The account with this id at the other shop.
     pub async fn external(self, external_id: &str) -> Result<Option<ExternalAccount>, StoreError> {
@@ -360,6 +363,7 @@ pub enum CountOutcome {
     Spent,
 }
 
+#[boxed]
 impl AccountStore<'_> {
     /// The present counts, in the order of `of`.
     pub async fn registrations(self, of: &[RegistrationCount]) -> Result<Vec<u64>, StoreError> {

@@ -2,6 +2,7 @@
 //!
 //! Locking order: the count of revocations, the user's row, the rest.
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sqlx::any::AnyRow;
@@ -54,6 +55,7 @@ fn revocation(row: &AnyRow) -> Result<Revocation, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl SessionStore<'_> {
     /// Opens a session if the account has not changed since its password was checked. Log-ins of staff are logged.
     pub async fn open_session(self, user: &User, session: &NewSession) -> Result<bool, StoreError> {

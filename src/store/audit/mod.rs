@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use boxed::boxed;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
@@ -40,6 +41,7 @@ pub struct Snapshot {
     pub(crate) progress: Arc<AtomicU64>,
 }
 
+#[boxed]
 impl AuditStore<'_> {
     /// A snapshot of the database at the first statement. `progress` counts the rows that the steps have covered.
     pub async fn snapshot(self, progress: Arc<AtomicU64>) -> Result<Snapshot, StoreError> {

@@ -1,5 +1,6 @@
 //! Money: charges of orders, payments of wallets, the ledger.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
@@ -168,6 +169,7 @@ const BALANCES_SINCE: &str = "SELECT account, balance, entries FROM (
          AND account NOT IN ('provider', 'shop')) moved LEFT JOIN wallet_balances b ON b.account = moved.account) sums
      WHERE balance <> entries";
 
+#[boxed]
 impl Snapshot {
     /// Describes disagreements between payments, orders and the sandbox provider. Empty if every captured payment has
     /// its paid order and every paid order its payment.
@@ -261,6 +263,7 @@ fn wrong_balance(account: &str, balance: i64, entries: i64) -> String {
 /// A day is added up in this many steps.
 const STEPS_OF_A_DAY: i64 = 4;
 
+#[boxed]
 impl Snapshot {
     /// Describes closed days whose sums are not the sums of their movements. Empty if a balance from the sums equals a
     /// balance from all movements.
@@ -341,6 +344,7 @@ const AFTER_THE_SALE: &str = concat!(
     " OR sales.state = 'draft')"
 );
 
+#[boxed]
 impl Snapshot {
     /// Describes deposits without their money, money without its deposit, and deposits that outlast their sale.
     pub async fn deposit_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
@@ -357,6 +361,7 @@ const LEFT_IN_WALLETS: &str =
      FROM users u JOIN wallet_balances b ON b.account = 'user:' || u.id
      WHERE u.deleted_at_ms IS NOT NULL AND u.id > $1 AND u.id <= $2 AND b.balance <> 0";
 
+#[boxed]
 impl Snapshot {
     /// Describes money of deleted accounts.
     pub async fn stranded_money(&mut self) -> Result<Vec<String>, StoreError> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use boxed::boxed;
 use sqlx::AssertSqlSafe;
 
 use crate::audit::{Snapshot, Steps};
@@ -21,6 +22,7 @@ pub struct CountedOrders {
     pub wrong_totals: Vec<String>,
 }
 
+#[boxed]
 impl Snapshot {
     /// Counts all orders. Describes sales whose `sold` differs from the units of their live orders, and totals that
     /// differ from the number of their orders.
@@ -215,6 +217,7 @@ const WITHOUT_DEPOSIT: &str = live_orders!(
        WHERE deposits.user_id = orders.user_id AND deposits.sale_id = sales.id)"
 );
 
+#[boxed]
 impl Snapshot {
     /// Describes live orders whose owners had no right to buy by the rules of their sale. Groups of sales that ended
     /// long ago are deleted, so they are not checked. That only one account has a group needs no check, because the
@@ -259,6 +262,7 @@ const NOT_ENDED: &str = "SELECT 'order ' || o.id || ' is ' || o.status || ', its
        AND (h.outcome = 'refunded' AND o.status NOT IN ('refund_pending', 'refunded')
          OR h.outcome = 'cancelled' AND o.status NOT IN ('cancelled', 'refund_pending', 'refunded'))";
 
+#[boxed]
 impl Snapshot {
     /// Describes holds without a reason, a person or a line in the audit log, and ended holds that contradict their
     /// order.
@@ -291,6 +295,7 @@ const OPEN_AFTER_THE_END: &str =
        AS problem FROM goods_returns r JOIN orders o ON o.id = r.order_id WHERE r.order_id > $1 AND r.order_id <= $2
        AND (o.return_state IS NULL OR o.return_state IN ('asked', 'accepted') AND o.status <> 'paid')";
 
+#[boxed]
 impl Snapshot {
     /// Describes returns whose goods are back without a refund, units that are on sale again while their order holds
     /// them, and returns that outlast their order.
@@ -316,6 +321,7 @@ const PASSED_OVER: &str =
        AND EXISTS (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'offered'
          AND called_at_ms > front.since_ms AND place > front.place)";
 
+#[boxed]
 impl Snapshot {
     /// Describes accounts that wait although a unit was offered to an account behind them.
     pub async fn passed_over_waiters(&mut self) -> Result<Vec<String>, StoreError> {

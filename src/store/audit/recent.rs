@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
@@ -34,6 +35,7 @@ pub struct Recent {
     payments: Vec<Range<String>>,
 }
 
+#[boxed]
 impl AuditStore<'_> {
     /// What changed since then; `None` if that is longer ago than changes are stored.
     pub async fn recent(self, since: Timestamp) -> Result<Option<Recent>, StoreError> {

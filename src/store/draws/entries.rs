@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use boxed::boxed;
 use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -70,6 +71,7 @@ pub(crate) const AUDIT_PAGE: &str =
 
 const OWN: &str = select!(columns, "FROM draw_entries WHERE sale_id = $1 AND user_id = $2");
 
+#[boxed]
 impl DrawStore<'_> {
     pub async fn draw_entry(self, sale: SaleId, user: UserId) -> Result<Option<DrawEntry>, StoreError> {
         self.optional(sqlx::query(OWN).bind(sale.0).bind(user.to_string()), entry).await
@@ -221,6 +223,7 @@ fn staff_entry(row: &AnyRow) -> Result<StaffEntry, sqlx::Error> {
     Ok(StaffEntry { entry: entry(row)?, username: row.try_get("username")? })
 }
 
+#[boxed]
 impl DrawStore<'_> {
     /// Entries from an id on, in the order of ids.
     pub async fn entries_from(self, sale: SaleId, from: &str, limit: usize) -> Result<Vec<StaffEntry>, StoreError> {

@@ -13,6 +13,7 @@ pub(super) mod steps;
 
 use std::collections::HashMap;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -156,6 +157,7 @@ pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl DrawStore<'_> {
     /// The draw of a sale; `None` for a rush and for a draft.
     pub async fn get(self, sale: SaleId) -> Result<Option<Draw>, StoreError> {
@@ -241,6 +243,7 @@ const PAGE_SIZE: usize = 20_000;
 /// Contradictions that are reported per draw.
 const MAX_NAMED: usize = 20;
 
+#[boxed]
 impl Snapshot {
     /// Describes draws whose list does not have the published root, whose ranks differ from the proof, or whose units
     /// were not offered to entries in the order of ranks.

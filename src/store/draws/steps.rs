@@ -4,6 +4,7 @@
 //! If the public round never comes, the draw is called off, or a later round decides. Called off, the sale is retired
 //! as after any draw, so what was set aside for it goes back. Data control writes to the entrants, some in each step.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
@@ -49,6 +50,7 @@ fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
     Ok(Turn { entry, user_id, rank: row::int(row, "rank")?, is_closed: is_closed(row)? })
 }
 
+#[boxed]
 impl DrawStore<'_> {
     /// Draws that have a step due or wait for their public round.
     pub async fn due(self) -> Result<Vec<SaleId>, StoreError> {
@@ -243,6 +245,7 @@ async fn settle(tx: &mut Tx, id: SaleId) -> Result<bool, sqlx::Error> {
 /// Messages to entrants per transaction.
 const MAX_TOLD: i64 = 1_000;
 
+#[boxed]
 impl DrawStore<'_> {
     /// Calls off a draw whose public round is overdue, for a reason that entrants and visitors read. Returns `false` if
     /// the draw does not wait for its round, or the round is not overdue.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
@@ -75,6 +76,7 @@ pub enum Replay {
     Since(Timestamp),
 }
 
+#[boxed]
 impl EventStore<'_> {
     /// Endpoints with an event that is due.
     pub async fn endpoints_due(self) -> Result<Vec<String>, StoreError> {

@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::Row;
@@ -264,6 +265,7 @@ pub(super) async fn begin(tx: &mut Tx) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
+#[boxed]
 impl EventStore<'_> {
     /// Makes events of a bounded number of changes. Without endpoints it reads one row.
     pub async fn follow(self) -> Result<Followed, StoreError> {

@@ -4,6 +4,7 @@
 pub(super) mod deliveries;
 mod facts;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::Row;
@@ -135,6 +136,7 @@ async fn deliver(tx: &mut Tx, endpoint: &str, events: &[Uuid]) -> Result<(), sql
     Ok(())
 }
 
+#[boxed]
 impl EventStore<'_> {
     pub async fn endpoints(self) -> Result<Vec<Endpoint>, StoreError> {
         let sql = select!(columns, "FROM event_endpoints ORDER BY id");

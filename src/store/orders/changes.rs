@@ -22,6 +22,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
 use uuid::{NoContext, Uuid};
@@ -122,6 +123,7 @@ impl FeedRows {
     }
 }
 
+#[boxed]
 impl OrderStore<'_> {
     /// The orders that were changed after this position, or since the oldest stored change if there is no position. An
     /// order that changes again appears again. `None` if changes after the position were deleted, or if the feed has
@@ -310,6 +312,7 @@ impl TotalChanges {
     }
 }
 
+#[boxed]
 impl OrderStore<'_> {
     /// The orders of each of these sales by status. A sale without orders is missing.
     pub async fn order_totals(self, sales: &[SaleId]) -> Result<HashMap<SaleId, OrderTotals>, StoreError> {

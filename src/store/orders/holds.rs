@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::Row;
@@ -81,6 +82,7 @@ fn appeal(row: &AnyRow) -> Result<(String, Appeal), sqlx::Error> {
     Ok((row::text(row, "hold_id")?, appeal))
 }
 
+#[boxed]
 impl OrderStore<'_> {
     /// Every hold of an order with its appeals, oldest first.
     pub async fn holds_of(self, order: OrderId) -> Result<Vec<OrderHold>, StoreError> {

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use sqlx::AssertSqlSafe;
@@ -139,6 +140,7 @@ pub(crate) async fn sell(
     Ok(())
 }
 
+#[boxed]
 impl OrderStore<'_> {
     /// Sells a batch of one sale in one transaction. `decide` receives the sale, whose row is locked, the [`Demand`]
     /// and the time. It returns the reservations to write and its answer. `None` if there is no such sale.
@@ -369,6 +371,7 @@ impl Store {
     }
 }
 
+#[boxed]
 impl OrderStore<'_> {
     /// Numbers the oldest orders that have none, up to a bound, by the day on which they were written. Returns how many
     /// there were. Idempotent; two processes at once waste numbers.

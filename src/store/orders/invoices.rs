@@ -1,5 +1,6 @@
 //! Invoices that owners of paid orders ask for, and that staff mark as issued.
 
+use boxed::boxed;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
@@ -42,6 +43,7 @@ fn invoice(row: &AnyRow) -> Result<Invoice, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl OrderStore<'_> {
     pub async fn invoice_of(self, order: OrderId) -> Result<Option<Invoice>, StoreError> {
         let sql = select!(columns, "FROM invoices WHERE order_id = $1");

@@ -17,6 +17,7 @@ pub(super) mod staff_actions;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
@@ -66,6 +67,7 @@ fn address(row: &AnyRow) -> Result<Option<Box<Address>>, sqlx::Error> {
     text.map(|text| serde_json::from_str(&text).map_err(|_| row::undecodable("address"))).transpose()
 }
 
+#[boxed]
 impl OrderStore<'_> {
     /// The statuses of these orders, without orders that do not exist.
     pub async fn order_statuses(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
@@ -317,6 +319,7 @@ impl HeldUnits {
     }
 }
 
+#[boxed]
 impl OrderStore<'_> {
     /// The oldest pending releases.
     pub async fn pending_releases(self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::Row;
@@ -30,6 +31,7 @@ pub enum ParcelActor<'a> {
 /// What became of each request, in their order.
 pub type ParcelOutcomes = Vec<Result<ParcelChange, ParcelRefusal>>;
 
+#[boxed]
 impl OrderStore<'_> {
     /// The parcels of these orders. Orders of which nothing was packed are missing.
     pub async fn parcels_of(self, orders: &[OrderId]) -> Result<HashMap<OrderId, Parcel>, StoreError> {

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
 use sqlx::any::AnyRow;
@@ -69,6 +70,7 @@ fn condition(status: ReservationStatus) -> &'static str {
     }
 }
 
+#[boxed]
 impl OrderStore<'_> {
     /// The reservation, once it is in the database.
     pub async fn reservation(self, sale: SaleId, id: OrderId) -> Result<Option<ExternalReservation>, StoreError> {

@@ -2,6 +2,7 @@
 //! parcel and another step of the return, and the second transaction sees the first. The rule is [`decide`]. The goods
 //! are received in the transaction that begins their refund ([`crate::payments::staff_refunds`]).
 
+use boxed::boxed;
 use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -40,6 +41,7 @@ const RETURN: &str =
      FROM goods_returns r JOIN orders o ON o.id = r.order_id LEFT JOIN partial_refunds f ON f.id = r.refund_id
      LEFT JOIN payments p ON p.id = r.refund_id WHERE r.order_id = $1";
 
+#[boxed]
 impl OrderStore<'_> {
     /// The return of an order, if one was asked for.
     pub async fn return_of(self, order: OrderId) -> Result<Option<GoodsReturn>, StoreError> {

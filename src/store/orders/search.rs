@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
@@ -214,6 +215,7 @@ pub(super) fn status_condition(status: &str, statuses: &[OrderStatus]) -> Option
     }
 }
 
+#[boxed]
 impl OrderStore<'_> {
     /// Finds orders, newest first.
     pub async fn find(self, search: &OrderSearch, limit: i64) -> Result<Vec<FoundOrder>, StoreError> {

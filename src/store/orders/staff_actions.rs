@@ -1,5 +1,6 @@
 //! What staff may do to an order: cancel it or refund it, each in one transaction with its line in the audit log.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -68,6 +69,7 @@ pub struct AuditReason<'a> {
     pub message: Option<&'a str>,
 }
 
+#[boxed]
 impl OrderStore<'_> {
     /// Cancels or refunds an order. The status, the sale's units, the payment, the release and the audit log change in
     /// one transaction. Returns the units that the order held, or `None` if its status does not allow the action.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
@@ -47,6 +48,7 @@ pub(super) fn claim(row: &AnyRow) -> Result<ShareClaim, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl PacketStore<'_> {
     /// Claims shares of one packet in one transaction. `decide` receives the packet, whose row is locked, the shares
     /// that `users` already have, the next free shares, at most one per user, and the time. It returns the shares to
@@ -286,6 +288,7 @@ async fn free_shares(tx: &mut Tx, packet: &Packet, limit: i64) -> Result<Vec<Sha
 pub(crate) const UNCLAIMED: &str = "SELECT CAST(COALESCE(SUM(total - claimed_amount), 0) AS BIGINT) AS amount
      FROM packets WHERE state = 'open' AND giver = $1";
 
+#[boxed]
 impl PacketStore<'_> {
     /// The unclaimed money in a user's open packets, in minor units.
     pub async fn unclaimed_money(self, giver: UserId) -> Result<i64, StoreError> {

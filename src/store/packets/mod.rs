@@ -7,6 +7,7 @@ pub(super) mod shop;
 
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
@@ -125,6 +126,7 @@ pub struct PacketClaim {
     pub username: Option<String>,
 }
 
+#[boxed]
 impl PacketStore<'_> {
     /// Creates a packet with its shares and takes the money from the giver. `key` is an idempotency key: one giver's
     /// key creates one packet. `spender` is the member of the staff when the shop gives. `max_open` bounds the giver's open
@@ -393,6 +395,7 @@ const OWN_SHARES: &str =
              AND theirs.at_ms < p.created_at_ms AND own.at_ms < p.created_at_ms))
        ORDER BY p.id, c.share";
 
+#[boxed]
 impl Snapshot {
     /// Describes shares of the shop's money that staff gave to themselves.
     pub async fn own_shares(&mut self) -> Result<Vec<String>, StoreError> {

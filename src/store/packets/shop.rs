@@ -5,6 +5,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use boxed::boxed;
 use serde_json::json;
 
 use crate::packets::*;
@@ -86,6 +87,7 @@ pub(super) async fn waiting(
     }))
 }
 
+#[boxed]
 impl PacketStore<'_> {
     /// Approves the request `of` under the name `actor` and gives its packet, in one transaction. `by` is the account
     /// of `actor`, and must not be the account that asked.
@@ -178,6 +180,7 @@ pub enum StopOutcome {
     NoSuchPacket,
 }
 
+#[boxed]
 impl PacketStore<'_> {
     /// Settles a packet that has no claim under way: records the luckiest claim (the first among equal ones) and
     /// returns the unclaimed rest. `claimed` is the number of claimed shares that the caller read. If it has changed,

@@ -1,5 +1,6 @@
 //! Reads requests for refunds that need a second person ([`super::staff_refunds`]).
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -52,6 +53,7 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
+#[boxed]
 impl PaymentStore<'_> {
     /// A request, if the refund needed a second person.
     pub async fn approval(self, id: RefundId) -> Result<Option<Approval>, StoreError> {

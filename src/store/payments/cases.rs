@@ -1,6 +1,7 @@
 //! Payments that need attention: a provider reported something that the shop cannot settle by itself. A case is open
 //! until its money is refunded or a member of the staff settles it.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
 use sqlx::Row;
@@ -139,6 +140,7 @@ macro_rules! columns {
     };
 }
 
+#[boxed]
 impl PaymentStore<'_> {
     /// Opens a case and records the webhook that reported it. Returns the kind of the new case; `None` if the webhook
     /// was received before or the case is open already. A refund that failed, or whose payment is disputed, is not tried

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
@@ -26,6 +27,7 @@ pub(super) fn first_question(now: Timestamp, expires_at: Timestamp) -> Option<i6
     (first + LAST_QUESTION <= expires_at).then(|| first.as_millisecond())
 }
 
+#[boxed]
 impl PaymentStore<'_> {
     /// Payments that are due for closing. Payments that have waited longest come first.
     pub async fn payments_to_close(self, limit: i64) -> Result<Vec<Payment>, StoreError> {
@@ -122,6 +124,7 @@ const KEEP_BILL_LINES: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Rows per statement.
 const PURGE_SIZE: i64 = 1000;
 
+#[boxed]
 impl PaymentStore<'_> {
     /// Deletes a bounded number of old webhooks. Returns whether there may be more.
     pub async fn purge_webhooks(self) -> Result<bool, StoreError> {

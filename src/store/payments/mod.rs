@@ -12,6 +12,7 @@ pub(super) mod staff_refunds;
 
 use std::fmt;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -158,6 +159,7 @@ fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl PaymentStore<'_> {
     /// Adds a payment that becomes due for closing at `expires_at`. Returns `false` if the wallet has
     /// [`MAX_OPEN_TOP_UPS`], or the order has [`MAX_PAYMENTS_OF_ORDER`] already; requests that overlap may exceed these by

@@ -1,6 +1,7 @@
 //! Payments as staff read them: every attempt to pay an order, with its times and its webhooks, and how much waits for
 //! them or for payers.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,6 +44,7 @@ pub struct WebhookRecord {
     pub at: Timestamp,
 }
 
+#[boxed]
 impl PaymentStore<'_> {
     /// A payment of the user: into the wallet, or for one of the user's orders.
     pub async fn own_payment(self, user: UserId, id: PaymentId) -> Result<Option<OwnPayment>, StoreError> {
@@ -129,6 +131,7 @@ pub struct PendingCounts {
     pub questions: i64,
 }
 
+#[boxed]
 impl PaymentStore<'_> {
     pub async fn pending_counts(self) -> Result<PendingCounts, StoreError> {
         // Nobody has to do anything about orders of rehearsals.

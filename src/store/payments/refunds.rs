@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
 use sqlx::any::AnyRow;
@@ -100,6 +101,7 @@ fn whole(row: &AnyRow) -> Result<Refund, sqlx::Error> {
     Ok(Refund { attempt: row::int(row, "attempt")?, ..Refund::whole(payment(row)?) })
 }
 
+#[boxed]
 impl PaymentStore<'_> {
     /// Refunds that are pending and due. Refunds that have waited longest come first, partial refunds before the
     /// others.
@@ -375,6 +377,7 @@ macro_rules! refunds {
     };
 }
 
+#[boxed]
 impl PaymentStore<'_> {
     /// The partial refunds of an order, oldest first.
     pub async fn partial_refunds_of(self, order: OrderId) -> Result<Vec<PartialRefund>, StoreError> {

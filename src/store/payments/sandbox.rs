@@ -1,6 +1,7 @@
 //! The tables of the sandbox payment provider. They stand for a foreign system's database; the shop's own statements do
 //! not read them, apart from the audit.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
@@ -43,6 +44,7 @@ fn webhook(row: &AnyRow) -> Result<SandboxWebhook, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl SandboxStore<'_> {
     /// Opens a payment. Idempotent.
     pub async fn open_payment(self, payment: &SandboxPayment) -> Result<(), StoreError> {

@@ -3,6 +3,7 @@
 //! The lines of one reading (a *run*) lie beside those of earlier readings until the comparison is written in one
 //! transaction. So a reading that breaks off changes nothing, and the same day can be read twice at once.
 
+use boxed::boxed;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use sqlx::any::AnyRow;
@@ -96,6 +97,7 @@ const REFUNDS: &str = "SELECT id AS payment_id, id AS refund_id,
 const PARTS: &str =
     "SELECT payment_id, id AS refund_id, amount, currency FROM partial_refunds WHERE via = $1 AND id IN $ids";
 
+#[boxed]
 impl PaymentStore<'_> {
     /// Stores lines of a run. A line with the same number is stored once.
     pub async fn add_bill_lines(self, run: &str, provider: &str, lines: &[BillLine]) -> Result<(), StoreError> {

@@ -11,6 +11,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -150,6 +151,7 @@ impl fmt::Display for ApprovalOutcome {
     }
 }
 
+#[boxed]
 impl PaymentStore<'_> {
     /// Begins a refund. If this refund and the refunds that the same person made alone within [`ALONE_PERIOD`] exceed
     /// `alone`, in whole units of the currency, asks for a second person instead. `None` sets no bound. All of it is

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use boxed::boxed;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
@@ -32,6 +33,7 @@ pub struct Retarget {
     pub target: i64,
 }
 
+#[boxed]
 impl SaleStore<'_> {
     /// The allotments of all buckets of a split sale, in order. Missing rows are created.
     pub async fn allotments(self, sale: SaleId, buckets: u8) -> Result<Vec<Allotment>, StoreError> {
@@ -130,6 +132,7 @@ fn counts(row: &AnyRow) -> Result<(SaleId, WaitingCounts), sqlx::Error> {
     Ok((SaleId(row::int(row, "id")?), counts))
 }
 
+#[boxed]
 impl SaleStore<'_> {
     /// The counts for each of these sales. Sales that do not exist are missing.
     pub async fn waiting_counts(self, sales: &[SaleId]) -> Result<HashMap<SaleId, WaitingCounts>, StoreError> {

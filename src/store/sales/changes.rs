@@ -1,5 +1,6 @@
 //! Changes of a sale that staff can make, and their rules. This module is pure; the transactions are in the parent.
 
+use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use sqlx::{AssertSqlSafe, Row};
 
@@ -462,6 +463,7 @@ pub(crate) async fn next_id(tx: &mut Tx, counter: &'static str) -> Result<i64, s
     sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut **tx).await?.try_get("id")
 }
 
+#[boxed]
 impl SaleStore<'_> {
     /// The current revision.
     pub async fn revision(self) -> Result<i64, StoreError> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
@@ -48,6 +49,7 @@ impl PastPage {
     }
 }
 
+#[boxed]
 impl SaleStore<'_> {
     /// Creates a sale with default options.
     pub async fn create(self, draft: &SaleDraft, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
@@ -241,6 +243,7 @@ pub struct PreviewGoods {
     is_archived: bool,
 }
 
+#[boxed]
 impl SaleStore<'_> {
     /// Reads the facts. The number of statements does not depend on the number of sales. Sales that do not exist are
     /// missing.

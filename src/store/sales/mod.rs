@@ -9,6 +9,7 @@ pub(super) mod reports;
 
 use std::time::Duration;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
@@ -194,6 +195,7 @@ pub struct PendingChange {
     after: Sale,
 }
 
+#[boxed]
 impl PendingChange {
     /// The sale as it will be.
     pub fn sale(&self) -> &Sale {
@@ -249,6 +251,7 @@ async fn apply_change(
     Ok(PendingChange { tx, before, after })
 }
 
+#[boxed]
 impl SaleStore<'_> {
     /// Gives a seed to sales from an earlier version of the shop that have not begun, so that their commitments are
     /// public in time.

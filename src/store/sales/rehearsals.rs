@@ -1,5 +1,6 @@
 //! Rehearsals: sales that are in no list, with test accounts that buy in them, and their removal.
 
+use boxed::boxed;
 use sqlx::AssertSqlSafe;
 
 use jiff::Timestamp;
@@ -52,6 +53,7 @@ const DELETE_ALL: [&str; 32] = [
     "DELETE FROM sales WHERE id = $1",
 ];
 
+#[boxed]
 impl SaleStore<'_> {
     /// Sales of rehearsals, including aborted ones.
     pub async fn rehearsed_sales(self) -> Result<Vec<Sale>, StoreError> {

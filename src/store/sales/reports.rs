@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
 
@@ -27,6 +28,7 @@ const PLACES: &str = "SELECT user_id, joined_at_ms AS at_ms, entry, 0 AS won FRO
 const ENTRIES: &str = "SELECT user_id, entered_at_ms AS at_ms, entry, CASE WHEN rank < $2 THEN 1 ELSE 0 END AS won
      FROM draw_entries WHERE sale_id = $1 AND rank IS NOT NULL";
 
+#[boxed]
 impl SaleStore<'_> {
     /// Reads the orders of a sale into its digest, and how the accounts that took part were served.
     pub async fn digest_sale(self, sale: &Sale, now: Timestamp) -> Result<SaleDigest, StoreError> {
@@ -206,6 +208,7 @@ fn written(numbers: &CounterSnapshot) -> String {
     serde_json::to_string(numbers).unwrap_or_else(|_| "{}".to_owned())
 }
 
+#[boxed]
 impl SaleStore<'_> {
     /// Stores the counters of one process.
     pub async fn save_counters(
@@ -281,6 +284,7 @@ impl SaleStore<'_> {
 
 const MIN_GAP_MS: i64 = 5_000;
 
+#[boxed]
 impl SaleStore<'_> {
     /// Records which alarms of a sale rose and which ended.
     pub async fn record_alarms(

@@ -1,6 +1,7 @@
 //! Data control's steps in a waiting room: it locks the list, closes segments and calls the next shoppers. Each step is
 //! one transaction that checks under the list's lock whether it is still due, so it may run twice.
 
+use boxed::boxed;
 use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
@@ -42,6 +43,7 @@ macro_rules! taken_seats {
     };
 }
 
+#[boxed]
 impl WaitingRoomStore<'_> {
     /// Waiting rooms of live sales.
     pub async fn running(self) -> Result<Vec<SaleId>, StoreError> {
@@ -284,6 +286,7 @@ pub struct PaceChange {
     pub per_minute: Option<Option<i64>>,
 }
 
+#[boxed]
 impl WaitingRoomStore<'_> {
     /// Changes the pace of a waiting room and returns it; `None` if there is no waiting room. Both this and data
     /// control's steps lock the list, so the next step uses the new pace.

@@ -7,6 +7,7 @@
 pub(super) mod calls;
 pub(super) mod places;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -78,6 +79,7 @@ fn segment(row: &AnyRow) -> Result<Segment, sqlx::Error> {
     })
 }
 
+#[boxed]
 impl WaitingRoomStore<'_> {
     /// The waiting room of a sale; `None` in another mode and for a draft.
     pub async fn get(self, sale: SaleId) -> Result<Option<WaitingRoom>, StoreError> {
@@ -100,6 +102,7 @@ async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<WaitingRoom>, sqlx::Er
     tx.optional(sqlx::query(sql).bind(sale.0), room).await
 }
 
+#[boxed]
 impl Snapshot {
     /// Describes live orders of sales with a waiting room whose owners were not called. An order that was reserved in a
     /// turn whose place was exchanged later is in order: it was on its way when the turn seemed missed.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use boxed::boxed;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
@@ -71,6 +72,7 @@ const MAX_ROWS: usize = 1_024;
 
 const COLUMNS: &str = "user_id, entry, segment, number, joined_at_ms, called_at_ms";
 
+#[boxed]
 impl WaitingRoomStore<'_> {
     /// The account's place in the waiting room of a sale.
     pub async fn place(self, sale: SaleId, user: UserId) -> Result<Option<WaitingRoomPlace>, StoreError> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use boxed::boxed;
 use connection::serve_connection;
 use limits::ConnectionLimiter;
 use tokio::net::TcpStream;
@@ -50,6 +51,7 @@ impl Listen {
 
 /// Serves until the stop, then waits for the requests in progress. While the process drains, connections end after their
 /// next answer.
+#[boxed]
 pub async fn serve_on(
     listener: TcpListener,
     router: Router,

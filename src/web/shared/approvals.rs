@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::IntoResponse;
+use boxed::boxed;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -88,6 +89,7 @@ pub fn requested(packet: &RequestedPacket) -> Option<GiveRequest> {
     serde_json::from_str(&packet.request).ok()
 }
 
+#[boxed]
 pub async fn existing(shop: &Shop, id: RefundId) -> Result<Approval, Problem> {
     shop.store.payments().approval(id).await?.ok_or(Code::NotFound.into())
 }
@@ -97,12 +99,14 @@ pub struct OneApproval {
     approval: ApprovalJson,
 }
 
+#[boxed]
 pub async fn answer(shop: &Shop, id: RefundId) -> Answer {
     let approval = existing(shop, id).await?.into();
     Ok(private(OneApproval { approval }))
 }
 
 /// The answer to a request that waits for a second person.
+#[boxed]
 pub async fn accepted(shop: &Shop, id: RefundId) -> Answer {
     let location = [(LOCATION, format!("/api/admin/approvals/{id}"))];
     Ok((StatusCode::ACCEPTED, location, answer(shop, id).await?).into_response())

@@ -13,6 +13,7 @@ pub mod negotiation;
 
 use std::sync::Arc;
 
+use boxed::boxed;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,6 +118,7 @@ impl SessionJson {
 
 // Reading a wallet.
 
+#[boxed]
 pub async fn balance_of(store: &Store, user: UserId) -> Result<Money, StoreError> {
     Ok(money(store.wallet().balance(LedgerAccount::User(user)).await?))
 }
@@ -127,6 +129,7 @@ pub fn set_aside(deposits: &[Deposit]) -> Money {
 }
 
 /// One page of a user's wallet entries, newest first.
+#[boxed]
 pub async fn wallet_entries(
     store: &Store,
     user: UserId,

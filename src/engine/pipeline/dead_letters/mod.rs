@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use boxed::boxed;
 use jiff::Timestamp;
 use lapin::message::{BasicGetMessage, Delivery};
 use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions};
@@ -69,6 +70,7 @@ pub struct DeadLetters {
     exclusive: Arc<Mutex<()>>,
 }
 
+#[boxed]
 impl DeadLetters {
     pub fn new(
         amqp_url: Option<ServiceAddress>,
