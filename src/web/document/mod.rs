@@ -349,6 +349,10 @@ impl Operation<'_> {
     /// Parameters in the path, in their order.
     pub fn path<T: JsonSchema>(&mut self) {
         let schema = self.api.requests.subschema_for::<T>();
+        self.add_path(schema);
+    }
+
+    fn add_path(&mut self, schema: Schema) {
         let names = self.path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
         let schemas = match schema.get("prefixItems").and_then(Value::as_array) {
             Some(parts) => parts.clone(),
@@ -361,7 +365,11 @@ impl Operation<'_> {
 
     /// Keys of the query: the fields of the type.
     pub fn query<T: JsonSchema>(&mut self) {
-        let mut fields = T::json_schema(&mut self.api.requests);
+        let fields = T::json_schema(&mut self.api.requests);
+        self.add_query(fields);
+    }
+
+    fn add_query(&mut self, mut fields: Schema) {
         for_generators(&mut fields);
         let required = fields.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
         for (name, field) in fields.get("properties").and_then(Value::as_object).into_iter().flatten() {
@@ -394,6 +402,10 @@ impl Operation<'_> {
 
     pub fn body<T: JsonSchema>(&mut self) {
         let schema = self.api.requests.subschema_for::<T>();
+        self.set_body(schema);
+    }
+
+    fn set_body(&mut self, schema: Schema) {
         self.json["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": schema}}});
         self.reads_body();
         self.refuses(&[Code::BadJson]);
@@ -456,6 +468,10 @@ impl Operation<'_> {
     /// An answer. `()` has no body.
     pub fn answers<T: JsonSchema>(&mut self, status: u16, text: &str) {
         let schema = self.api.answers.subschema_for::<T>();
+        self.add_answer(status, text, schema);
+    }
+
+    fn add_answer(&mut self, status: u16, text: &str, schema: Schema) {
         let usual = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
         let mut answer = json!({"description": if text.is_empty() { usual.unwrap_or_default() } else { text }});
         if schema != <()>::json_schema(&mut self.api.answers) {

@@ -2,6 +2,7 @@
 //! text with a NUL pass ([`text`]).
 
 pub mod client;
+mod json;
 pub mod program;
 pub mod session;
 pub mod text;
@@ -13,16 +14,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::rejection::{FormRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Path, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH, ORIGIN, VARY};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::response::Response;
+use boxed::boxed;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use secrecy::SecretString;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use crate::{Code, Problem, Shop};
@@ -30,6 +31,7 @@ use domain::SaleId;
 
 pub use axum::extract::State;
 pub use client::{ClientAddress, ClientDevice, PayingPhone};
+pub use json::{Json, from_json, json_body};
 pub use session::{
     AnswerQuestions, DecideApprovals, ManageSales, ManageStaff, ManageWebhooks, Permission, ReadAddresses, ReadMail,
     SignedIn, Staff, SupportShoppers, ViewBooks, ViewConsole, ViewSecurity,
@@ -74,73 +76,10 @@ fn is_too_long(error: &axum::Error) -> bool {
     false
 }
 
-/// Reads the body of a request whose content type is JSON.
-pub async fn json_body(request: Request) -> Result<Bytes, Problem> {
-    let (parts, content) = request.into_parts();
-    if !is_json(&parts.headers) {
-        return Err(Problem::new(Code::UnsupportedMediaType).detail("Send application/json."));
-    }
-    body(&parts.headers, content, MAX_BODY_BYTES).await
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
+fn has_type(headers: &HeaderMap, wanted: &str) -> bool {
     let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = named.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("application/json")
-}
-
-/// Parses JSON. An error names the field that is wrong.
-pub fn from_json<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, Problem> {
-    if text::has_nul_escape(text) {
-        return Err(text::nul_problem(text::field_with_nul(text)));
-    }
-    serde_json::from_slice(text).map_err(|error| {
-        // Parsed again with the path only on an error, because tracking the path costs time.
-        let mut reader = serde_json::Deserializer::from_slice(text);
-        let path = serde_path_to_error::deserialize::<_, T>(&mut reader).err().map(|e| e.path().to_string());
-        json_problem(path.as_deref(), &error)
-    })
-}
-
-/// A JSON body, of a request or an answer. Types of requests refuse unknown fields with `deny_unknown_fields`.
-pub struct Json<T>(pub T);
-
-impl<T: Serialize> IntoResponse for Json<T> {
-    fn into_response(self) -> Response {
-        axum::Json(self.0).into_response()
-    }
-}
-
-impl<T: DeserializeOwned> FromRequest<Arc<Shop>> for Json<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, _: &Arc<Shop>) -> Result<Self, Problem> {
-        from_json(&json_body(request).await?).map(Json)
-    }
-}
-
-/// The detail is the parser's message. It is about the client's own text, so the client may read it.
-fn json_problem(path: Option<&str>, error: &serde_json::Error) -> Problem {
-    let words = error.to_string();
-    if !error.is_data() {
-        return Problem::new(Code::BadJson).detail(words);
-    }
-    let (code, named) = match words.split('`').nth(1) {
-        Some(name) if words.starts_with("missing field") => ("required", Some(name)),
-        Some(name) if words.starts_with("unknown field") => ("unknown", Some(name)),
-        Some(name) if words.starts_with("duplicate field") => ("repeated", Some(name)),
-        _ => ("bad_type", None),
-    };
-    let mut parts: Vec<&str> = path.into_iter().flat_map(|path| path.split('.')).collect();
-    parts.retain(|part| !part.is_empty() && *part != "?");
-    // The path of an unknown field ends in its name in some cases only.
-    if let Some(named) = named.filter(|named| parts.last() != Some(named)) {
-        parts.push(named);
-    }
-    match parts.is_empty() {
-        true => Problem::new(Code::Invalid).detail(words),
-        false => Problem::invalid_field(parts.join("."), code).detail(words),
-    }
+    essence.eq_ignore_ascii_case(wanted)
 }
 
 /// Text that is never logged.
@@ -174,8 +113,8 @@ pub struct Form<T>(pub T);
 impl<T: DeserializeOwned> FromRequest<Arc<Shop>> for Form<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, shop: &Arc<Shop>) -> Result<Self, Problem> {
-        posted(request, shop, MAX_BODY_BYTES).await.map(Form)
+    async fn from_request(request: Request, _: &Arc<Shop>) -> Result<Self, Problem> {
+        read_form(&posted(request, MAX_BODY_BYTES).await?).map(Form)
     }
 }
 
@@ -185,33 +124,29 @@ pub struct LongForm<T>(pub T);
 impl<T: DeserializeOwned> FromRequest<Arc<Shop>> for LongForm<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, shop: &Arc<Shop>) -> Result<Self, Problem> {
-        posted(request, shop, MAX_LONG_FORM_BYTES).await.map(LongForm)
+    async fn from_request(request: Request, _: &Arc<Shop>) -> Result<Self, Problem> {
+        read_form(&posted(request, MAX_LONG_FORM_BYTES).await?).map(LongForm)
     }
 }
 
-async fn posted<T: DeserializeOwned>(request: Request, shop: &Arc<Shop>, max_bytes: usize) -> Result<T, Problem> {
+fn read_form<T: DeserializeOwned>(form: &[u8]) -> Result<T, Problem> {
+    serde_urlencoded::from_bytes(form).map_err(|_| Code::BadRequest.into())
+}
+
+/// The form in a request: its body, or its query if it has no body by its method.
+#[boxed]
+async fn posted(request: Request, max_bytes: usize) -> Result<Bytes, Problem> {
     let (parts, content) = request.into_parts();
+    let query = parts.uri.query().unwrap_or_default().as_bytes();
     let content = body(&parts.headers, content, max_bytes).await?;
-    if text::has_encoded_nul(&content) || parts.uri.query().is_some_and(|query| text::has_encoded_nul(query.as_bytes()))
-    {
+    if text::has_encoded_nul(&content) || text::has_encoded_nul(query) {
         return Err(text::nul_problem(None));
     }
-    let mut request = Request::from_parts(parts, content.into());
-    DefaultBodyLimit::max(max_bytes).apply(&mut request);
-    match timeout(BODY_TIMEOUT, axum::Form::<T>::from_request(request, shop)).await {
-        Ok(Ok(axum::Form(value))) => Ok(value),
-        Ok(Err(rejection)) => Err(form_problem(&rejection)),
-        Err(_) => Err(Code::RequestTimeout.into()),
+    match parts.method {
+        Method::GET | Method::HEAD => Ok(Bytes::copy_from_slice(query)),
+        _ if !has_type(&parts.headers, "application/x-www-form-urlencoded") => Err(Code::UnsupportedMediaType.into()),
+        _ => Ok(content),
     }
-}
-
-fn form_problem(rejection: &FormRejection) -> Problem {
-    Problem::new(match rejection {
-        FormRejection::InvalidFormContentType(_) => Code::UnsupportedMediaType,
-        FormRejection::BytesRejection(inner) if inner.status() == StatusCode::PAYLOAD_TOO_LARGE => Code::TooLarge,
-        _ => Code::BadRequest,
-    })
 }
 
 /// A query string.
@@ -220,13 +155,24 @@ pub struct Query<T>(pub T);
 impl<T: DeserializeOwned> FromRequestParts<Arc<Shop>> for Query<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
-        if parts.uri.query().is_some_and(|query| text::has_encoded_nul(query.as_bytes())) {
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Shop>) -> Result<Self, Problem> {
+        let query = parts.uri.query().unwrap_or_default();
+        if text::has_encoded_nul(query.as_bytes()) {
             return Err(text::nul_problem(None));
         }
-        let read = axum::extract::Query::<T>::from_request_parts(parts, shop).await;
-        read.map(|query| Query(query.0))
-            .map_err(|rejection: QueryRejection| Problem::new(Code::Invalid).detail(rejection.body_text()))
+        serde_urlencoded::from_str(query).map(Query).map_err(|error| query_problem::<T>(query, &error))
+    }
+}
+
+/// Names the key whose value alone is refused as well.
+fn query_problem<T: DeserializeOwned>(query: &str, error: &serde_urlencoded::de::Error) -> Problem {
+    let is_wrong = |pair: &&str| {
+        serde_urlencoded::from_str::<T>(pair).is_err_and(|error| !error.to_string().starts_with("missing field"))
+    };
+    let wrong = query.split('&').find(is_wrong).and_then(|pair| url::form_urlencoded::parse(pair.as_bytes()).next());
+    match wrong {
+        Some((key, _)) => Problem::invalid_field(key, "bad_type").detail(error.to_string()),
+        None => Problem::new(Code::Invalid).detail(error.to_string()),
     }
 }
 
@@ -326,48 +272,6 @@ mod tests {
     use axum::http::HeaderValue;
 
     use super::*;
-
-    #[derive(Debug, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "only the shape is tested")]
-    struct TestBody {
-        name: Name,
-        count: u32,
-    }
-
-    #[derive(Debug, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "only the shape is tested")]
-    struct Name {
-        zh: String,
-    }
-
-    async fn problem_of(text: &str) -> serde_json::Value {
-        let response = from_json::<TestBody>(text.as_bytes()).unwrap_err().into_response();
-        let bytes = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
-        serde_json::from_slice(&bytes).unwrap()
-    }
-
-    #[tokio::test]
-    async fn json_errors_name_the_field() {
-        let cases = [
-            (r#"{"name":{"zh":"x"},"count":"5"}"#, "count", "bad_type"),
-            (r#"{"name":{"zh":7},"count":5}"#, "name.zh", "bad_type"),
-            (r#"{"name":{},"count":5}"#, "name.zh", "required"),
-            (r#"{"name":{"zh":"x"}}"#, "count", "required"),
-            (r#"{"nome":{"zh":"x"},"count":5}"#, "nome", "unknown"),
-            (r#"{"name":{"zh":"x","fr":"y"},"count":5}"#, "name.fr", "unknown"),
-            (r#"{"count":5,"count":5,"name":{"zh":"x"}}"#, "count", "repeated"),
-        ];
-        for (text, field, code) in cases {
-            let json = problem_of(text).await;
-            assert_eq!(json["status"], 422, "{text}");
-            assert_eq!(json["fields"], serde_json::json!([{"field": field, "code": code}]), "{text}");
-        }
-        for text in ["", "{", "{\"count\":}", "nonsense", r#"{"name":{"zh":"x"},"count":5} more"#] {
-            assert_eq!(problem_of(text).await["code"], "bad_json", "{text}");
-        }
-    }
 
     #[tokio::test]
     async fn body_above_the_limit_is_refused() {

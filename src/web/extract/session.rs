@@ -7,6 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
 use axum::http::request::Parts;
+use boxed::boxed;
 
 use crate::extract::client::client_address;
 use crate::extract::program::{check_scope, program_of};
@@ -115,45 +116,50 @@ impl<P: Permission> FromRequestParts<Arc<Shop>> for Staff<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
-        if let Some(program) = program_of(&parts.extensions) {
-            check_scope(program, P::SCOPE)?;
-            let (session, role, program) = (program.session().clone(), program.role(), Some(program.clone()));
-            return match P::ROLES.contains(&role) {
-                true => Ok(Staff { session, role, program, permission: PhantomData }),
-                false => Err(Code::NotAllowed.into()),
-            };
-        }
-        let Some(session) = shop.accounts.session(&parts.headers) else {
-            let is_page = parts.method.is_safe() && !parts.uri.path().starts_with("/api/");
-            let code = if is_page { Code::NotSignedIn } else { Code::NotFound };
-            return refused(parts, shop, None, "visitor", code);
+        let (session, role, program) = permitted(parts, shop, P::ROLES, P::SCOPE).await?;
+        Ok(Staff { session, role, program, permission: PhantomData })
+    }
+}
+
+/// Who asks: somebody of the staff with one of these roles, or a program with this scope and the role of its maker.
+#[boxed]
+async fn permitted(
+    parts: &Parts,
+    shop: &Shop,
+    roles: &'static [Role],
+    scope: Scope,
+) -> Result<(Session, Role, Option<Arc<Program>>), Problem> {
+    if let Some(program) = program_of(&parts.extensions) {
+        check_scope(program, scope)?;
+        return match roles.contains(&program.role()) {
+            true => Ok((program.session().clone(), program.role(), Some(program.clone()))),
+            false => Err(Code::NotAllowed.into()),
         };
-        let account = Some(session.user_id);
-        let Some(user) = shop.accounts.staff(&session).await? else {
-            return refused(parts, shop, account, "not_staff", Code::NotFound);
-        };
-        shop.accounts.seen(&session);
-        if let Some(duty) = shop.accounts.duty_of(&user) {
-            return Err(duty.into());
-        }
-        match P::ROLES.contains(&user.role) {
-            true => Ok(Staff { session, role: user.role, program: None, permission: PhantomData }),
-            false => refused(parts, shop, account, user.role.as_str(), Code::NotAllowed),
-        }
+    }
+    let refused = |account, as_what, code| refused(parts, shop, account, as_what, code);
+    let Some(session) = shop.accounts.session(&parts.headers) else {
+        let is_page = parts.method.is_safe() && !parts.uri.path().starts_with("/api/");
+        return Err(refused(None, "visitor", if is_page { Code::NotSignedIn } else { Code::NotFound }));
+    };
+    let account = Some(session.user_id);
+    let Some(user) = shop.accounts.staff(&session).await? else {
+        return Err(refused(account, "not_staff", Code::NotFound));
+    };
+    shop.accounts.seen(&session);
+    if let Some(duty) = shop.accounts.duty_of(&user) {
+        return Err(duty.into());
+    }
+    match roles.contains(&user.role) {
+        true => Ok((session, user.role, None)),
+        false => Err(refused(account, user.role.as_str(), Code::NotAllowed)),
     }
 }
 
 /// Records that a page or an operation of the staff was refused to a client. `as_what` is the client's role.
-fn refused<T>(
-    parts: &Parts,
-    shop: &Shop,
-    account: Option<UserId>,
-    as_what: &'static str,
-    code: Code,
-) -> Result<T, Problem> {
+fn refused(parts: &Parts, shop: &Shop, account: Option<UserId>, as_what: &'static str, code: Code) -> Problem {
     let client = client_address(&parts.extensions, &parts.headers, shop);
     shop.security.record(SecurityClass::StaffAccessRefused, account, Some(client), as_what);
-    Err(code.into())
+    code.into()
 }
 
 // Cookies of a request.

@@ -7,6 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::ACCEPT_LANGUAGE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri};
+use boxed::boxed;
 use jiff::Timestamp;
 
 use crate::Shop;
@@ -81,16 +82,21 @@ impl FromRequestParts<Arc<Shop>> for Visitor {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
-        let mut visitor = Visitor::of(&parts.uri, &parts.headers, shop);
-        if let Some(session) = &visitor.session {
-            shop.accounts.seen(session);
-            // Without an answer the console shows its pages without these counts.
-            if session.role.is_staff() && visitor.path.starts_with("/admin") {
-                visitor.pending = shop.store.payments().pending_counts().await.unwrap_or_default();
-            }
-        }
-        Ok(visitor)
+        Ok(visitor(parts, shop).await)
     }
+}
+
+#[boxed]
+async fn visitor(parts: &Parts, shop: &Shop) -> Visitor {
+    let mut visitor = Visitor::of(&parts.uri, &parts.headers, shop);
+    if let Some(session) = &visitor.session {
+        shop.accounts.seen(session);
+        // Without an answer the console shows its pages without these counts.
+        if session.role.is_staff() && visitor.path.starts_with("/admin") {
+            visitor.pending = shop.store.payments().pending_counts().await.unwrap_or_default();
+        }
+    }
+    visitor
 }
 
 /// The language of the first path segment, otherwise of `?lang=`, otherwise the browser's preferred one.
