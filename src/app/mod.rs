@@ -15,7 +15,7 @@ use futures::future::OptionFuture;
 use tracing::info;
 
 use self::roles::PipelineThreads;
-pub use self::services::{Services, document};
+pub use self::services::{DOCUMENT, Services};
 use self::startup::Starting;
 pub use self::startup::{Waiting, connect_database, has_other_secret, max_connections, open_database};
 use base::clock::Clock;

@@ -322,7 +322,7 @@ impl Services {
     pub fn router(&self) -> Router {
         let shop = Arc::new(Shop {
             config: self.config.web.clone(),
-            document: document(),
+            document: &DOCUMENT,
             clock: self.clock.clone(),
             store: self.store.clone(),
             catalogue: self.catalogue.clone(),
@@ -429,17 +429,14 @@ fn webhook_origin(config: &Config) -> String {
     if config.web.is_https() { format!("http://{}", config.web.listen) } else { config.web.public_url.clone() }
 }
 
-/// The document of the API. It is the same for every shop of a process.
-pub fn document() -> Arc<Document> {
-    static DOCUMENT: LazyLock<Arc<Document>> = LazyLock::new(|| {
-        let mut api = Api::default();
-        storefront::routes::document(&mut api);
-        console::routes::document(&mut api);
-        integration::routes::document(&mut api);
-        Arc::new(api.into())
-    });
-    DOCUMENT.clone()
-}
+/// The document of the API. It is the same for every shop of a process, and made when it is first asked for.
+pub static DOCUMENT: LazyLock<Document> = LazyLock::new(|| {
+    let mut api = Api::default();
+    storefront::routes::document(&mut api);
+    console::routes::document(&mut api);
+    integration::routes::document(&mut api);
+    api.into()
+});
 
 // Selects the backends of stock and shares from the configured addresses.
 

@@ -71,7 +71,7 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
         Task::Settle(options) => commands::settle(&Services::build(&config).await?, &options).await,
         Task::Reset(reset, username) => reset.run(&config, &username).await,
         Task::OpenApi => {
-            println!("{}", String::from_utf8_lossy(&app::document().text()));
+            println!("{}", String::from_utf8_lossy(&app::DOCUMENT.text()));
             Ok(ExitCode::SUCCESS)
         }
         Task::Token(command) => command.run(&Services::build(&config).await?).await,

@@ -229,7 +229,7 @@ impl Table {
         let mut bytes = read(name)?;
         if name.ends_with(".js") {
             let script = String::from_utf8(bytes.into()).ok()?;
-            bytes = self.with_addresses(script)?.into();
+            bytes = self.with_addresses(&script)?.into();
         }
         let asset = &*Box::leak(Box::new(Asset::new(name, content_type, bytes)));
         self.by_path.insert(&asset.path, asset);
@@ -237,14 +237,15 @@ impl Table {
         Some(asset)
     }
 
-    fn with_addresses(&mut self, mut script: String) -> Option<String> {
-        for other in NAMES.iter().filter(|other| other.ends_with(".js")) {
-            let import = format!("from './{other}'");
-            if script.contains(&import) {
-                script = script.replace(&import, &format!("from '{}'", self.add(other)?.path));
-            }
+    fn with_addresses(&mut self, script: &str) -> Option<String> {
+        let mut parts = script.split("from './");
+        let mut addressed = parts.next()?.to_owned();
+        for part in parts {
+            let (file, rest) = part.split_once('\'')?;
+            let imported = NAMES.iter().find(|name| **name == file)?;
+            addressed.extend(["from '", &self.add(imported)?.path, "'", rest]);
         }
-        Some(script)
+        Some(addressed)
     }
 }
 

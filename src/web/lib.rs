@@ -27,7 +27,7 @@ pub mod shared;
 pub mod step_up;
 pub mod views;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::response::Response;
@@ -85,7 +85,7 @@ pub type Answer<T = Response> = Result<T, Problem>;
 /// What handlers use. The program builds it (`app`).
 pub struct Shop {
     pub config: WebConfig,
-    pub document: Arc<Document>,
+    pub document: &'static LazyLock<Document>,
     pub clock: Clock,
     pub store: Store,
     pub catalogue: Arc<Catalogue>,

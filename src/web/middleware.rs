@@ -126,7 +126,7 @@ pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) 
         Audience::HotPath => Some(WatchedRequest::on_hot_path()),
         _ => WatchedRequest::of(&request, &shop),
     };
-    let checked = program::check_address(&request, &shop).and_then(|()| query_keys::check(&shop.document, &request));
+    let checked = program::check_address(&request, &shop).and_then(|()| query_keys::check(shop.document, &request));
     let mut response = match checked {
         Ok(()) => {
             let is_from_program = program::is_from_program(&request);

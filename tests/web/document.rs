@@ -32,7 +32,7 @@ const COMMON: [Code; 14] = [
 
 /// The document as it is.
 pub fn document() -> Value {
-    serde_json::from_slice(&seckill::app::document().text()).unwrap()
+    serde_json::from_slice(&seckill::app::DOCUMENT.text()).unwrap()
 }
 
 /// The document, with objects that allow only the properties they name.
