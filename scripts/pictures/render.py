@@ -24,7 +24,7 @@ import studio
 
 STATIC = Path(__file__).parents[2] / "static" / "goods"
 # As `COPY_WIDTHS` in `src/domain/goods.rs`, and the widest copy.
-WIDTHS = {320: 84, 640: 86, 1200: 90}
+WIDTHS = {320: 84, 480: 80, 640: 80, 1200: 90}
 
 
 def photograph(scene, file, size, samples, threads):

@@ -480,7 +480,7 @@ mod tests {
             assert!(shared.ends_with(".jpg") && assets::find(&shared).is_some(), "previews know no WebP: {shared}");
         }
         for picture in DEMOS.iter().flat_map(|demo| demo.pictures) {
-            for width in [320, 640, 1200] {
+            for width in [320, 480, 640, 1200] {
                 let address = assets::picture(&format!("{picture}-{width}.webp"));
                 assert!(address.starts_with(&format!("/static/goods/{picture}-{width}.")), "{address}");
             }

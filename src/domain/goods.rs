@@ -127,8 +127,14 @@ pub fn category_of(all: &[Category], id: Option<CategoryId>) -> Option<&Category
 
 // Pictures of goods, and galleries of them.
 
-/// Widths of the stored copies in pixels: phones, large phones and tablets, screens. No copy is wider than the upload.
-pub const COPY_WIDTHS: [u32; 3] = [320, 640, 1280];
+/// Widths of the stored copies in pixels: phones, cards on a phone with a dense screen, tablets, screens. No copy is wider than
+/// the upload.
+pub const COPY_WIDTHS: [u32; 4] = [320, DENSE_WIDTH, 640, 1280];
+/// The width for dense screens. Uploads have this copy if their name begins with [`VERSIONED_UPLOAD`].
+pub const DENSE_WIDTH: u32 = 480;
+/// How names of uploads begin that carry the version of their encoding, in eight hexadecimal digits. Older names are a hash
+/// throughout: one in 268 million of them begins like this.
+const VERSIONED_UPLOAD: &str = "u-0000000";
 /// Minimum width in previews of links. Covers of the demo have a copy in JPEG of exactly this width.
 const SHARED_WIDTH: u32 = 800;
 /// Pictures in one gallery.
@@ -161,7 +167,8 @@ impl Picture {
     /// The widths of the copies, narrowest first.
     pub fn widths(&self) -> impl Iterator<Item = u32> + use<> {
         let own = self.width;
-        let narrower = COPY_WIDTHS.into_iter().filter(move |&width| width < own);
+        let is_old = self.is_upload() && !self.name.starts_with(VERSIONED_UPLOAD);
+        let narrower = COPY_WIDTHS.into_iter().filter(move |&width| width < own && !(is_old && width == DENSE_WIDTH));
         narrower.chain((own > 0).then_some(own))
     }
 
@@ -266,10 +273,14 @@ mod tests {
 
     #[test]
     fn no_copy_is_wider_than_the_upload() {
-        let widths = |width| Picture { width, height: 10, ..Picture::drawing("u") }.widths().collect::<Vec<_>>();
-        assert_eq!(widths(1280), [320, 640, 1280]);
-        assert_eq!(widths(1000), [320, 640, 1000]);
-        assert_eq!(widths(640), [320, 640]);
+        let named =
+            |name: &str, width| Picture { width, height: 10, ..Picture::drawing(name) }.widths().collect::<Vec<_>>();
+        let widths = |width| named("phone", width);
+        assert_eq!(widths(1280), [320, 480, 640, 1280]);
+        assert_eq!(widths(1000), [320, 480, 640, 1000]);
+        assert_eq!(widths(640), [320, 480, 640]);
+        assert_eq!(named("u-00000002ff", 640), [320, 480, 640]);
+        assert_eq!(named("u-00ff", 640), [320, 640], "stored without the copy for dense screens");
         assert_eq!(widths(8), [8]);
         assert!(widths(0).is_empty());
     }

@@ -37,12 +37,18 @@ impl Placement {
     }
 
     /// The shown width, from which a browser chooses a copy before it has the style sheets. A phone shows two cards beside
-    /// each other, and bounds the height of a gallery, whose frame is a square (`--tall` in `store.css`). Not in `svh`,
-    /// which Chromium knows too late: it would load a larger copy before the right one.
+    /// each other. The densest screens are told four fifths of a card, so that they load a copy with about 2.5 pixels for
+    /// each of the layout (`DENSE_WIDTH`): nobody sees more of them. A phone also bounds the height of a gallery, whose frame
+    /// is a square (`--tall` in `store.css`). Not in `svh`, which Chromium knows too late: it would load a larger copy before
+    /// the right one.
     fn sizes(self) -> &'static str {
         match self {
-            Placement::Card => "(min-width: 72rem) 17rem, (min-width: 44rem) 50vw, calc(50vw - 1.5rem)",
-            Placement::FirstCard => "(min-width: 44rem) 17rem, calc(50vw - 1.5rem)",
+            Placement::Card => {
+                "(min-width: 72rem) 17rem, (min-width: 44rem) 50vw, (min-resolution: 2.5x) calc(40vw - 1.2rem), calc(50vw - 1.5rem)"
+            }
+            Placement::FirstCard => {
+                "(min-width: 44rem) 17rem, (min-resolution: 2.5x) calc(40vw - 1.2rem), calc(50vw - 1.5rem)"
+            }
             Placement::Main | Placement::More => {
                 "(min-width: 72rem) 36rem, (min-width: 52rem) 52vw, min(100vw - 2rem, 38vh)"
             }
@@ -175,6 +181,10 @@ mod tests {
         let card = html(&photo(1280, 960), Placement::Card);
         assert!(card.contains("loading=\"lazy\"") && !card.contains("fetchpriority") && card.contains("data:image"));
         assert!(card.contains(r#"src="/uploads/u-00ff-640.jpg""#));
+        assert!(
+            card.contains("(min-resolution: 2.5x) calc(40vw - 1.2rem)"),
+            "the densest screens take a smaller copy: {card}"
+        );
         let row = html(&photo(1280, 960), Placement::Row);
         assert!(row.contains("sizes=\"5.5rem\"") && !row.contains("data:image"));
         assert!(row.contains(r#"src="/uploads/u-00ff-320.jpg""#));
@@ -184,11 +194,11 @@ mod tests {
     #[test]
     fn demo_picture_has_copies_in_one_format() {
         let html = html(&Picture { width: 1200, height: 1200, ..Picture::drawing("phone") }, Placement::Main);
-        for width in [320, 640, 1200] {
+        for width in [320, 480, 640, 1200] {
             assert!(html.contains(&format!("/static/goods/phone-{width}.")), "{width} in {html}");
         }
         assert!(!html.contains("<source") && !html.contains("placeholder"), "{html}");
-        assert_eq!(html.matches(".webp").count(), 4, "{html}");
+        assert_eq!(html.matches(".webp").count(), 5, "{html}");
     }
 
     #[test]

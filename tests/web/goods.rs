@@ -150,7 +150,13 @@ async fn pictures_are_managed_by_api() {
     shop.publish();
     let page = shop.visitor().get("/en/sales/1").await;
     let copy = |width: u32, kind: &str| format!("/uploads/{}-{width}.{kind} {width}w", before[1]);
-    for part in [copy(320, "webp"), copy(640, "jpg"), copy(1280, "webp"), "width=\"1280\" height=\"853\"".to_owned()] {
+    for part in [
+        copy(320, "webp"),
+        copy(480, "webp"),
+        copy(640, "jpg"),
+        copy(1280, "webp"),
+        "width=\"1280\" height=\"853\"".to_owned(),
+    ] {
         assert!(page.text().contains(&part), "{part}");
     }
     assert!(page.text().contains("fetchpriority=\"high\"") && page.text().contains("src=\"data:image/webp;base64,"));

@@ -142,8 +142,8 @@ fn content_type(file: &str) -> Option<&'static str> {
     };
     let is_upload = match stem.split_once('-') {
         Some((hash, width)) => {
-            let is_width = width.parse().is_ok_and(|width: u32| (1..=COPY_WIDTHS[2]).contains(&width));
-            is_width && !width.starts_with(['0', '+']) && is_hash(hash, resize::HASH_DIGITS) && extension != "png"
+            let is_width = width.parse().is_ok_and(|width: u32| (1..=COPY_WIDTHS[3]).contains(&width));
+            is_width && !width.starts_with(['0', '+']) && is_hash(hash, resize::NAME_DIGITS) && extension != "png"
         }
         None => is_hash(stem, 64),
     };

@@ -11,15 +11,18 @@ use sha2::{Digest, Sha256};
 
 use crate::pictures::{MAX_PICTURE_BYTES, PictureRefusal};
 use domain::Picture;
-use domain::goods::COPY_WIDTHS;
+use domain::goods::{COPY_WIDTHS, DENSE_WIDTH};
 
-/// Hexadecimal digits of the hash in a file name. At 128 bits collisions do not occur.
-pub(super) const HASH_DIGITS: usize = 32;
-/// The version of the encoding, which is hashed before the content. It must change with anything below that changes the
-/// content of files, because browsers keep files for ever.
-const ENCODING_VERSION: &[u8] = b"copies 1\0";
+/// Hexadecimal digits of a picture's name: eight for the version of its encoding, the others are a hash. At 96 bits
+/// collisions do not occur.
+pub(super) const NAME_DIGITS: usize = 32;
+/// The version of the encoding. It must change with anything below that changes the content of files, because browsers keep
+/// files for ever. Names without a version, from before version 2, are a hash throughout.
+const ENCODING_VERSION: u32 = 2;
 const JPEG_QUALITY: u8 = 80;
 const WEBP_QUALITY: f32 = 76.0;
+/// Of the copy of [`DENSE_WIDTH`]. Nobody sees the difference on a screen with two or three pixels for each of the layout.
+const DENSE_QUALITY: f32 = 68.0;
 /// The longer side of the placeholder, in pixels.
 const PLACEHOLDER_SIDE: u32 = 16;
 const PLACEHOLDER_QUALITY: f32 = 20.0;
@@ -35,7 +38,7 @@ pub(super) fn encode(validated: ValidatedPicture) -> Result<EncodedPicture, Pict
     let name = name(&validated.bytes);
     let original = decode(&validated)?;
     drop(validated);
-    let mut copy = scaled(&original, original.width().min(COPY_WIDTHS[2]));
+    let mut copy = scaled(&original, original.width().min(COPY_WIDTHS[3]));
     drop(original);
     let mut picture = Picture { width: copy.width(), height: copy.height(), ..Picture::drawing(name) };
     let mut files = Vec::new();
@@ -44,16 +47,16 @@ pub(super) fn encode(validated: ValidatedPicture) -> Result<EncodedPicture, Pict
     while let Some(width) = widths.pop() {
         copy = scaled(&copy, width);
         files.push((picture.copy(width, "jpg"), jpeg(&copy)?));
-        files.push((picture.copy(width, "webp"), webp(&copy.to_rgb8(), WEBP_QUALITY)?));
+        let quality = if width == DENSE_WIDTH { DENSE_QUALITY } else { WEBP_QUALITY };
+        files.push((picture.copy(width, "webp"), webp(&copy.to_rgb8(), quality)?));
     }
     picture.placeholder = placeholder(&copy)?;
     Ok(EncodedPicture { picture, files })
 }
 
 fn name(bytes: &[u8]) -> String {
-    let hash = Sha256::new().chain_update(ENCODING_VERSION).chain_update(bytes).finalize();
-    let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).take(HASH_DIGITS / 2).collect();
-    format!("u-{digits}")
+    let hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("u-{ENCODING_VERSION:08x}{}", &hash[..NAME_DIGITS - 8])
 }
 
 fn decode(validated: &ValidatedPicture) -> Result<DynamicImage, PictureRefusal> {
