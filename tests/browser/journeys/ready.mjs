@@ -11,6 +11,8 @@ const OPENS_IN_MS = 20_000;
 
 /** A phone as in Lighthouse. */
 const PHONE = { viewport: { width: 412, height: 823 }, deviceScaleFactor: 1.75, isMobile: true, hasTouch: true };
+/** Phones of today, with more pixels for each of the layout. */
+const DENSE_PHONES = [2, 3].map((deviceScaleFactor) => ({ ...PHONE, viewport: { width: 390, height: 844 }, deviceScaleFactor }));
 /** What the first visit of the list and of a sale may transfer, photographs included. */
 const MAX_KIB = { list: 110, sale: 120 };
 /** The sum of layout shifts while a page loads and its sale opens. */
@@ -179,20 +181,48 @@ async function stockMoves(run) {
   }
 }
 
-/** The list and a sale, with the demo's photographs, on a first visit. */
+/** The list and a sale, with the demo's photographs, on a first visit; the list also on screens that take larger copies. */
 async function pagesAreLight(run) {
   const sale = await run.shop.openSale({ total: 20 });
-  for (const [name, path] of [['list', '/'], ['sale', `/sales/${sale}`]]) {
-    const context = await run.browser.newContext({ ...PHONE, baseURL: run.shop.origin });
-    const page = await context.newPage();
-    const sizes = [];
-    page.on('response', (response) => sizes.push(size(response)));
-    await page.goto(`/${run.locale}${path}`, { waitUntil: 'load' });
-    await page.waitForLoadState('networkidle');
-    const bytes = (await Promise.all(sizes)).reduce((sum, one) => sum + one, 0);
-    ok(bytes <= MAX_KIB[name] * 1024, `${path} transfers ${Math.round(bytes / 1024)} KiB`);
-    await context.close();
+  await (await weigh(run, 'sale', `/sales/${sale}`, PHONE)).context().close();
+  for (const phone of [PHONE, ...DENSE_PHONES]) {
+    const page = await weigh(run, 'list', '/', phone);
+    await picturesAreSharp(page, phone.deviceScaleFactor);
+    await page.context().close();
   }
+}
+
+/** Visits a page for the first time, which must not transfer more than its bound. */
+async function weigh(run, name, path, phone) {
+  const context = await run.browser.newContext({ ...phone, baseURL: run.shop.origin });
+  const page = await context.newPage();
+  const sizes = [];
+  page.on('response', (response) => sizes.push(size(response)));
+  await page.goto(`/${run.locale}${path}`, { waitUntil: 'load' });
+  await page.waitForLoadState('networkidle');
+  const bytes = (await Promise.all(sizes)).reduce((sum, one) => sum + one, 0);
+  ok(bytes <= MAX_KIB[name] * 1024, `${path} transfers ${Math.round(bytes / 1024)} KiB at ${phone.deviceScaleFactor}`);
+  return page;
+}
+
+/**
+ * Pictures in view have about a pixel for each of the screen, or two for each of the layout. Those far below are not there yet,
+ * unless another card shows the same.
+ */
+async function picturesAreSharp(page, density) {
+  const pictures = await page.locator('.card picture img').evaluateAll((all) => all.map((image) => ({
+    top: image.closest('.card').getBoundingClientRect().top / innerHeight,
+    shown: image.clientWidth,
+    file: image.naturalWidth > 0 ? image.currentSrc : '',
+  })));
+  const inView = pictures.filter(({ top }) => top < 1);
+  ok(inView.length >= 4, `${inView.length} pictures in view`);
+  for (const { shown, file } of inView) {
+    const width = Number(/-(\d+)\.[^/]*$/.exec(file)?.[1]);
+    ok(width >= 0.95 * Math.min(density, 2) * shown, `at ${density} ${file} for ${shown}`);
+  }
+  const near = pictures.filter(({ top }) => top <= 2).map(({ file }) => file);
+  same(pictures.filter(({ top, file }) => top > 2 && file && !near.includes(file)), [], 'pictures that nobody has scrolled to');
 }
 
 /** The bytes of an answer as a release build sends it: a debug build compresses less. */
