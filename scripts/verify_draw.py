@@ -13,56 +13,86 @@ import hashlib
 import json
 import re
 import sys
+import zlib
 
 GENESIS, PERIOD = 1_692_803_367, 3
 # A round this late may be given up, for the first one that appears more than so long after its announcement.
 OVERDUE, NOTICE = 3_600, 600
-FIELDS = {
-    *("protocol", "rules", "n", "root", "excluded", "entries_sha256"),
-    *("changes", "round", "signature", "secret", "seed"),
+MAX_PROOF = 65_536
+TYPES = {
+    **{field: str for field in ("protocol", "rules", "root", "entries_sha256", "signature", "secret", "seed")},
+    **{"n": int, "excluded": dict, "changes": list, "round": int},
 }
+# A draw without public randomness has neither round nor signature.
+ABSENT = {"changes": [], "round": None, "signature": None}
 TYPES_OF_CHANGE = {"from": int, "to": int, "at": str, "reason": str}
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d(\.\d{0,8}[1-9])?Z", re.ASCII)
+REASONS = ("duplicate", "automated", "ineligible", "account_closed", "other")
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d(?:\.\d{0,8}[1-9])?Z"
+NUMBER = r"(?:0|-?[1-9]\d*)"
 RULES = re.compile(
-    r"seckill-draw/1\nsale [1-9]\d*\nunits \d+\ntickets 1\nopens_at (?P<opens_at>\S+)\ncloses_at (?P<closes_at>\S+)\n"
-    r"window_s \d+\nrandomness (?:none|(?P<beacon>quicknet|sandbox) (?P<round>[1-9]\d*))\n"
+    rf"seckill-draw/1\nsale (?P<sale>[1-9]\d*)\nunits (?P<units>{NUMBER})\ntickets 1\n"
+    rf"opens_at (?P<opens_at>{TIME})\ncloses_at (?P<closes_at>{TIME})\nwindow_s (?P<window_s>{NUMBER})\n"
+    r"randomness (?:none|(?P<beacon>quicknet|sandbox) (?P<round>[1-9]\d*))\n"
     r"commitment (?P<commitment>[0-9a-f]{64})\n",
     re.ASCII,
 )
-LINE = re.compile(rb"([0-9a-f]{32}),(?:(in)|excluded:([a-z_]+))", re.ASCII)
+LINE = re.compile(rf"([0-9a-f]{{32}}),(?:(in)|excluded:({'|'.join(REASONS)}))".encode())
 
 
 def sha256(*parts):
     return hashlib.sha256(b"".join(parts)).digest()
 
 
-def unhex(digits):
-    """The bytes, or None if they have another text."""
-    return bytes.fromhex(digits) if re.fullmatch("([0-9a-f]{2})*", digits or "") else None
+def unhex(digits, size):
+    """The bytes, or None if that is not the text of as many."""
+    return bytes.fromhex(digits) if re.fullmatch(f"[0-9a-f]{{{2 * size}}}", digits or "") else None
+
+
+def require(holds, what):
+    if not holds:
+        raise ValueError(f"not a proof: {what}")
+
+
+def once(pairs):
+    """The fields of an object, each of which occurs once. Texts have no halves of characters, which JSON can write."""
+    require(len(dict(pairs)) == len(pairs), "a field occurs twice")
+    for _, value in pairs:
+        if isinstance(value, str):
+            value.encode()
+    return dict(pairs)
 
 
 def read_proof(text):
-    """The proof's fields. What is not a field, or occurs twice, belongs to another protocol."""
+    """The proof's fields. A field that is unknown or of another type belongs to another protocol."""
+    require(len(text) <= MAX_PROOF, "too long")
+    proof = ABSENT | json.loads(text.decode(), object_pairs_hook=once)
+    for field, value in proof.items():
+        is_absent = field in ABSENT and value is None and field != "changes"
+        require(is_absent or type(value) is TYPES.get(field), f"{field}: {value!r}")
+    require(set(proof) == set(TYPES), "a field is missing")
+    counts = [proof["n"], *proof["excluded"].values()]
+    require(all(type(n) is int and 0 <= n < 1 << 64 for n in counts), "a number of entries")
+    require(set(proof["excluded"]) <= set(REASONS), "a reason")
+    require(abs(proof["round"] or 0) >> 63 == 0, "the round")
+    for change in proof["changes"]:
+        require({field: type(value) for field, value in change.items()} == TYPES_OF_CHANGE, f"{change!r}")
+        require(max(abs(change["from"]), abs(change["to"])) >> 63 == 0, f"{change!r}")
+        require(re.fullmatch(TIME, change["at"], re.ASCII) and seconds(change["at"]), f"{change!r}")
+    return proof
 
-    def once(pairs):
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            raise ValueError("a field occurs twice")
-        return fields
 
-    proof = json.loads(text, object_pairs_hook=once)
-    if not isinstance(proof, dict) or set(proof) - FIELDS:
-        raise ValueError(f"not the fields of a proof: {sorted(set(proof) - FIELDS)}")
-    changes = proof.setdefault("changes", [])
-    if not isinstance(changes, list):
-        raise ValueError("changes are a list")
-    for change in changes:
-        if {field: type(value) for field, value in change.items()} != TYPES_OF_CHANGE:
-            raise ValueError(f"not the fields of a change: {change}")
-        if not TIME.fullmatch(change["at"]) or max(abs(change["from"]), abs(change["to"])) >> 63:
-            raise ValueError(f"not a change of the round: {change}")
-    # A draw without public randomness has neither.
-    return {"round": None, "signature": None} | proof
+def read_rules(text):
+    """The rules, or None if the text is not their canonical one: then another text would be the same rules."""
+    match = RULES.fullmatch(text)
+    if not match:
+        return None
+    rules = match.groupdict()
+    try:
+        rules["closes"], _ = seconds(rules["closes_at"]), seconds(rules["opens_at"])
+    except ValueError:
+        return None
+    numbers = (rules["sale"], rules["units"], rules["window_s"], rules["round"] or "0")
+    return None if any(abs(int(number)) >> 63 for number in numbers) else rules
 
 
 def seconds(time):
@@ -90,7 +120,7 @@ def changes_follow(rules, changes):
 def read_list(csv):
     """The entries that take part, and the excluded ones by reason."""
     header, *lines = csv.split(b"\n")
-    if header != b"entry,status" or lines.pop() != b"":
+    if header != b"entry,status" or not lines or lines.pop() != b"":
         raise ValueError("not a list of entries")
     taking_part, excluded, last = [], {}, b""
     for line in lines:
@@ -122,7 +152,7 @@ def randomness(rules, proof):
     number = ([int(rules["round"])] + [change["to"] for change in proof["changes"]])[-1]
     if number < 1:
         return bytes(8), bytes(32), False
-    signature = unhex(proof["signature"]) or b""
+    signature = unhex(proof["signature"], 32 if rules["beacon"] == "sandbox" else 48) or b""
     holds = proof["round"] == number and signature != b""
     big_endian = number.to_bytes(8, "big")
     if rules["beacon"] == "sandbox":
@@ -131,31 +161,31 @@ def randomness(rules, proof):
 
 
 def appears_after_entries(rules):
-    return rules["beacon"] is None or due(int(rules["round"])) > seconds(rules["closes_at"])
+    return rules["beacon"] is None or due(int(rules["round"])) > rules["closes"]
 
 
 def verify(proof, csv):
     """Promises and whether they hold, and the order."""
     entries, excluded = read_list(csv)
     root, n = merkle_root(entries), len(entries)
-    match = RULES.fullmatch(proof["rules"])
+    rules = read_rules(proof["rules"])
     checks = {
         "the protocol is known": proof["protocol"] == "seckill-draw/1",
         "the list of entries is the one that the proof names": proof["entries_sha256"] == sha256(csv).hex(),
         "the numbers of entries are those of the list": (proof["n"], proof["excluded"]) == (n, excluded),
         "the entries have the published root": proof["root"] == root.hex(),
-        "the rules are complete and canonical": bool(match),
+        "the rules are complete and canonical": rules is not None,
     }
-    if not match:
+    if rules is None:
         return checks, []
-    rules = match.groupdict()
     number, random, is_random = randomness(rules, proof)
-    secret = unhex(proof["secret"])
+    secret = unhex(proof["secret"], 32)
     checks["the round appears after the last entry"] = appears_after_entries(rules)
     if proof["changes"]:
         checks["each change of the round follows from its time"] = changes_follow(rules, proof["changes"])
     checks["the randomness is that of the awaited round"] = is_random
-    checks["the secret is the one that the rules commit to"] = sha256(secret or b"").hex() == rules["commitment"]
+    is_committed = secret is not None and sha256(secret).hex() == rules["commitment"]
+    checks["the secret is the one that the rules commit to"] = is_committed
     if not is_random or secret is None:
         return checks, []
     digest = sha256(proof["rules"].encode())
@@ -174,7 +204,7 @@ def main(proof_path, entries_path):
     try:
         proof = read_proof(read(proof_path))
         checks, order = verify(proof, read(entries_path))
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, TypeError, AttributeError, RecursionError) as error:
         print(f"verify_draw.py: {error!r}", file=sys.stderr)
         return 2
     for promise, holds in checks.items():

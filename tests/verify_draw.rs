@@ -144,6 +144,18 @@ fn fields_of_a_proof_are_what_both_programs_know() {
         ("  \"n\": 9,\n", "", 2),
         ("{\n", "{\n  \"winners\": 3,\n", 2),
         ("  \"n\": 9,\n", "  \"n\": 9,\n  \"n\": 9,\n", 2),
+        ("\"n\": 9", "\"n\": 9.0", 2),
+        ("\"protocol\": \"seckill-draw/1\"", "\"protocol\": 1", 2),
+        ("\"duplicate\": 2", "\"duplicate\": 2.0", 2),
+        ("\"duplicate\": 2", "\"duplicate\": 1, \"duplicate\": 2", 2),
+        ("\"duplicate\": 2", "\"elsewhere\": 2", 2),
+        ("{\n", "\u{feff}{\n", 2),
+        ("seckill-draw/1\\n", "\\ud800", 2),
+        ("{\n", &format!("{{\n{}", " ".repeat(65_536)), 2),
+        ("units 3", "units 03", 1),
+        ("units 3", "units 99999999999999999999", 1),
+        ("opens_at 2023", "opens_at +002023", 1),
+        ("closes_at 2023-08", "closes_at 2023-13", 1),
     ] {
         assert!(proof.contains(old), "{old}");
         let (code, lines) = both(&write(&dir, "proof.json", proof.replacen(old, new, 1)), Path::new(ENTRIES));
@@ -157,11 +169,20 @@ fn unreadable_files_end_with_2() {
     let (list, no_json) = (fs::read(ENTRIES).unwrap(), write(&dir, "proof.json", "[]"));
     let not_a_list = write(&dir, "entries.csv", "entry,status\nx\n");
     let cut = write(&dir, "entries.csv.gz", &gzip(&list)[..40]);
+    let mut bent = gzip(&list);
+    bent[30..40].fill(0xff);
+    let bent = write(&dir, "bent.csv.gz", bent);
+    let header_only = write(&dir, "header.csv", "entry,status");
+    let reason = String::from_utf8_lossy(&list).replacen("excluded:duplicate", "excluded:elsewhere", 1);
+    let other_reason = write(&dir, "reason.csv", reason);
     let missing = dir.path().join("missing");
     for (proof, entries) in [
         (no_json, PathBuf::from(ENTRIES)),
         (golden("none"), not_a_list),
         (golden("none"), cut),
+        (golden("none"), bent),
+        (golden("none"), header_only),
+        (golden("none"), other_reason),
         (missing, PathBuf::from(ENTRIES)),
     ] {
         assert_eq!(rust(&proof, &entries, &[]).status.code(), Some(2), "{proof:?} {entries:?}");

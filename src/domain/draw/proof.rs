@@ -1,10 +1,11 @@
 //! The proof of a draw: a document with everything from which the order can be recomputed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::de::Error;
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -31,6 +32,7 @@ pub struct Proof {
     /// The Merkle root over the entries that take part.
     pub root: String,
     /// The number of excluded entries by reason.
+    #[serde(deserialize_with = "each_reason_once")]
     pub excluded: BTreeMap<Exclusion, u64>,
     /// SHA-256 of the list of entries, excluded ones included.
     pub entries_sha256: String,
@@ -88,6 +90,29 @@ fn canonical_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestam
     let text = String::deserialize(deserializer)?;
     let time = text.parse().ok().filter(|time: &Timestamp| time.to_string() == text);
     time.ok_or_else(|| D::Error::custom(format!("not a time in UTC: {text:?}")))
+}
+
+/// Reads numbers by reason. A reason that occurs twice would have one number in one program and the other in another.
+fn each_reason_once<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Exclusion, u64>, D::Error> {
+    struct Reasons;
+    impl<'de> Visitor<'de> for Reasons {
+        type Value = BTreeMap<Exclusion, u64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("numbers of entries by reason")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut numbers = BTreeMap::new();
+            while let Some((reason, number)) = map.next_entry()? {
+                if numbers.insert(reason, number).is_some() {
+                    return Err(A::Error::custom("a reason occurs twice"));
+                }
+            }
+            Ok(numbers)
+        }
+    }
+    deserializer.deserialize_map(Reasons)
 }
 
 /// The bytes are not a proof that this version knows.
