@@ -25,8 +25,9 @@ impl Attempt {
     fn of(path: &str) -> Attempt {
         let page = path.strip_prefix("/api").or_else(|| path.get(3..)).unwrap_or_default();
         match page {
-            "/login" | "/login/code" | "/login/passkey" => Attempt::LogIn,
             "/register" => Attempt::Registration,
+            // A code or a link of a message is guessed like a password, and counted with it.
+            _ if page.starts_with("/login") || page.starts_with("/recovery") => Attempt::LogIn,
             _ if path.starts_with("/api/webhooks/") => Attempt::Webhook,
             _ => Attempt::Change,
         }
@@ -88,6 +89,9 @@ mod tests {
             ("/zh/login", Attempt::LogIn),
             ("/en/login/code", Attempt::LogIn),
             ("/api/login/passkey", Attempt::LogIn),
+            ("/api/login/mail/code", Attempt::LogIn),
+            ("/zh/login/mail/code", Attempt::LogIn),
+            ("/api/recovery/password", Attempt::LogIn),
             ("/api/register", Attempt::Registration),
             ("/zh/register", Attempt::Registration),
             ("/api/webhooks/payments/sandbox", Attempt::Webhook),

@@ -3,6 +3,7 @@
 mod stack {
     use std::net::SocketAddr;
     use std::path::Path;
+    use std::process::Stdio;
     use std::time::Duration;
 
     use axum::http::Method;
@@ -10,11 +11,13 @@ mod stack {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    use crate::support::{Answer, Client, Connections, Nginx, Stack, eventually, free_address};
+    use crate::support::{Answer, Client, Connections, Nginx, Settings, Stack, eventually, free_address, run};
 
     const TIMEOUT: Duration = Duration::from_secs(20);
     /// More than the 40 that may arrive at once, even if a slow machine takes seconds for them.
     const LOGINS: usize = 200;
+    /// The same for one client after the other.
+    const ATTEMPTS: usize = 70;
 
     struct Edge {
         nginx: Nginx,
@@ -29,6 +32,10 @@ mod stack {
             std::fs::create_dir_all(pages.join("zh")).unwrap();
             std::fs::write(pages.join("zh/index.html"), "<!doctype html>").unwrap();
             let nginx = Nginx::start(dir.path(), free_address(), &[upstream], &pages, "");
+            Edge::of(nginx, dir).await
+        }
+
+        async fn of(nginx: Nginx, dir: TempDir) -> Edge {
             let edge = Edge { nginx, _dir: dir };
             let answers = async || tokio::net::TcpStream::connect(edge.nginx.address).await.map_err(|e| e.to_string());
             eventually("nginx answers", TIMEOUT, answers).await;
@@ -49,6 +56,31 @@ mod stack {
             let request = client.request(Method::POST, "/api/login").header("x-forwarded-for", forwarded_for);
             request.send().await.status
         }
+
+        /// The statuses of requests that a client sends at once.
+        async fn storm(&self, method: Method, path: &str, forwarded_for: &str) -> Vec<u16> {
+            let client = self.client();
+            let one = |_| client.request(method.clone(), path).header("x-forwarded-for", forwarded_for).send();
+            futures::future::join_all((0..ATTEMPTS).map(one)).await.iter().map(|answer| answer.status).collect()
+        }
+    }
+
+    /// Where somebody who is not signed in may send something, but for log-outs and reports of payments.
+    async fn posts_of_strangers() -> Vec<String> {
+        let printed = run(&Settings::default(), Path::new("/"), &["openapi"]).await.stdout;
+        let document: serde_json::Value = serde_json::from_slice(&printed).unwrap();
+        let is_open = |path: &str| {
+            let needs = &document["paths"][path]["post"]["security"];
+            needs.as_array().is_some_and(Vec::is_empty) && path != "/api/logout" && !path.starts_with("/api/webhooks/")
+        };
+        let operations = document["paths"].as_object().unwrap().keys().filter(|path| is_open(path)).cloned();
+        let mut paths: Vec<String> = operations.collect();
+        assert!(paths.contains(&"/api/login/passkey".to_owned()), "{paths:?}");
+        let forms = ["login", "login/code", "login/mail", "login/mail/code", "register", "register/contact"];
+        for form in forms.iter().chain(&["register/contact/verify", "recovery", "recovery/password", "mail"]) {
+            paths.extend(["zh", "en"].map(|locale| format!("/{locale}/{form}")));
+        }
+        paths
     }
 
     #[tokio::test]
@@ -93,19 +125,65 @@ mod stack {
         assert_eq!(edge.log_in("127.0.0.1").await, 503, "this machine is not counted");
     }
 
-    #[test]
-    fn the_example_with_tls_is_valid() {
-        let dir = tempfile::tempdir().unwrap();
+    #[tokio::test]
+    async fn everything_that_lets_strangers_in_is_limited() {
+        let edge = Edge::before(free_address()).await;
+        for (n, path) in posts_of_strangers().await.iter().enumerate() {
+            let statuses = edge.storm(Method::POST, path, &format!("203.0.113.{n}")).await;
+            assert!(statuses.contains(&429) && statuses.contains(&503), "{path}: {statuses:?}");
+        }
+        let read = edge.storm(Method::GET, "/en/login", "203.0.113.254").await;
+        assert!(!read.contains(&429), "pages that are read: {read:?}");
+    }
+
+    /// The example with TLS, as operators start it.
+    #[tokio::test]
+    async fn plain_http_leads_to_the_shops_own_name_only() {
+        let (dir, plain) = (tempfile::tempdir().unwrap(), free_address());
         let files = Stack::get().variable("SECKILL_STACK_TLS");
         let example =
             std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docker/nginx-tls.conf")).unwrap();
         let example = example
             .replace("/etc/nginx/tls/fullchain.pem", &format!("{files}/server.pem"))
             .replace("/etc/nginx/tls/privkey.pem", &format!("{files}/server.key"))
-            .replace("listen 80", &format!("listen {}", free_address()));
+            .replace("listen 80", &format!("listen {plain}"));
         let listen = format!("{} ssl", free_address());
         Nginx::write(dir.path(), &listen, &[free_address()], dir.path(), &example);
-        let done = Nginx::command(dir.path()).arg("-t").output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let edge = Edge::of(Nginx::run(dir.path(), plain, Stdio::inherit()), dir).await;
+        let client = edge.client();
+        let ask = async |host: &str| client.request(Method::GET, "/zh/?a=1").header("host", host).send().await;
+        for host in ["evil.example", "evil.example:80", "shop.example.evil.example", "127.0.0.1"] {
+            let answer = ask(host).await.expect(421);
+            assert!(answer.header("location").is_empty() && !answer.text().contains(host), "{}", answer.text());
+        }
+        for host in ["shop.example", "SHOP.example:80"] {
+            assert_eq!(ask(host).await.expect(308).header("location"), "https://shop.example/zh/?a=1");
+        }
+    }
+
+    /// The program is down, so nginx also has something to say in its log of errors.
+    #[tokio::test]
+    async fn tokens_of_links_are_in_neither_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let (access, errors) = (dir.path().join("access.log"), dir.path().join("errors.log"));
+        let address = free_address();
+        Nginx::write(dir.path(), &address.to_string(), &[free_address()], dir.path(), "");
+        let main = dir.path().join("nginx.conf");
+        let site = std::fs::read_to_string(&main).unwrap();
+        let site = site.replace("access_log /dev/null", &format!("access_log {}", access.display()));
+        std::fs::write(&main, site).unwrap();
+        let nginx = Nginx::run(dir.path(), address, std::fs::File::create(&errors).unwrap().into());
+        let edge = Edge::of(nginx, dir).await;
+        for path in ["/zh/mail", "/en/recovery/password", "/zh/register/contact"] {
+            let linked = format!("{path}?token=sesame");
+            let client = edge.client();
+            client.request(Method::GET, &linked).header("referer", &linked).send().await.expect(503);
+        }
+        // nginx writes the rest of its logs when it stops.
+        let Edge { nginx, _dir } = edge;
+        drop(nginx);
+        let read = |log| std::fs::read_to_string(log).unwrap();
+        assert!(read(&access).contains("GET /en/recovery/password HTTP/1.1"), "{}", read(&access));
+        assert!(!read(&access).contains("sesame") && !read(&errors).contains("sesame"), "{}", read(&errors));
     }
 }

@@ -214,23 +214,6 @@ async fn lists_of_security_events_are_paged() {
     assert!(page.text().contains(&format!("class=log_in_failed&#38;before={next}")), "{}", page.text());
 }
 
-#[test]
-fn nginx_logs_no_query_and_redirects_to_the_shops_name_only() {
-    let site = include_str!("../../docker/nginx.conf.template");
-    let format = site.split("log_format seckill").nth(1).unwrap().split(';').next().unwrap();
-    for variable in ["$request ", "$request\"", "$request_uri", "$args", "$query_string", "$http_referer", "$is_args"] {
-        assert!(!format.contains(variable), "{variable} in {format}");
-    }
-    assert!(site.contains("access_log ${SECKILL_NGINX_LOG} seckill"));
-    let forms = site
-        .split("location ~ ")
-        .find(|part| part.contains("(?:login|login/(?:code|mail|mail/code)|register|recovery)$"))
-        .unwrap();
-    assert!(forms.split("location").next().unwrap().contains("limit_req zone=seckill_sign_in_forms"));
-    let tls = include_str!("../../docker/nginx-tls.conf");
-    assert!(tls.contains("return 308 https://$server_name$request_uri;") && !tls.contains("$host"));
-}
-
 #[tokio::test]
 async fn security_txt_says_where_to_report_a_weakness_and_until_when() {
     let clock = Clock::manual("2026-11-28T12:00:00Z".parse().unwrap());

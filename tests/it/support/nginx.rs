@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 /// One nginx process, stopped on drop.
 pub struct Nginx {
-    /// The address of the shop's site.
+    /// The address that clients connect to.
     pub address: SocketAddr,
     process: Child,
 }
@@ -16,7 +16,12 @@ impl Nginx {
     /// server blocks.
     pub fn start(dir: &Path, address: SocketAddr, upstreams: &[SocketAddr], pages: &Path, more: &str) -> Nginx {
         Nginx::write(dir, &address.to_string(), upstreams, pages, more);
-        let process = Nginx::command(dir).stdout(Stdio::null()).spawn();
+        Nginx::run(dir, address, Stdio::inherit())
+    }
+
+    /// Starts nginx with the configuration in this folder. `errors` gets its log of errors.
+    pub fn run(dir: &Path, address: SocketAddr, errors: Stdio) -> Nginx {
+        let process = Nginx::command(dir).stdout(Stdio::null()).stderr(errors).spawn();
         Nginx { address, process: process.expect("nginx is needed: scripts/stack installs it") }
     }
 
