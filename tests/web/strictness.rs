@@ -221,3 +221,74 @@ async fn text_with_a_nul_is_refused_in_bodies_forms_queries_and_paths() {
     let report = shop.report("msg_1", "payment.captured", json!({"payment_id": "a\0", "reason": "\0"})).await;
     assert_eq!(report.problem(), problem(400, "bad_json"));
 }
+
+/// Leaves an attribute, a text and a statement, wherever it is pasted in.
+const HOSTILE: &str = "'\"><script>alert(1)</script>'); DELETE FROM orders; --";
+
+/// Every page of the console and pages of a shopper, with the text wherever somebody may write one.
+#[tokio::test]
+async fn what_people_write_is_data_on_every_page_and_in_every_statement() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let order = mei.buy(&sale, 1).await.json();
+    let (url, order) = (order["status_url"].as_str().unwrap(), order["order"]["id"].as_str().unwrap().to_owned());
+    let address = json!({"address": {"recipient": HOSTILE, "phone": "13800138000", "country": "CN",
+        "region": HOSTILE, "city": HOSTILE, "line1": HOSTILE, "postal_code": "310000"}});
+    assert_eq!(mei.put(&format!("{url}/address"), address).await.status, 200);
+    pay(&shop, &mei.post(&format!("{url}/payments"), json!({})).await.json()).await;
+    assert_eq!(mei.put(&format!("{url}/invoice"), json!({"title": HOSTILE})).await.status, 200);
+    let asked = mei.post(&format!("/api/sales/{sale}/questions"), json!({"text": HOSTILE, "locale": "en"})).await;
+    let question = asked.json()["question"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        admin.put(&format!("/api/admin/questions/{question}/answer"), json!({"answer": HOSTILE})).await.status,
+        200
+    );
+    let packet = admin.post("/api/admin/packets", json!({"total": 500, "count": 5, "greeting": HOSTILE})).await;
+    let packet = packet.json()["packet"]["id"].as_str().unwrap().to_owned();
+    let renamed = json!({"name": {"zh": HOSTILE, "en": HOSTILE}, "description": {"zh": HOSTILE, "en": HOSTILE}});
+    let json_type = [("content-type", "application/json")];
+    assert_eq!(admin.send("PATCH", "/api/admin/goods/1", &json_type, renamed.to_string()).await.status, 200);
+    shop.parts.catalogue.refresh().await.unwrap();
+    shop.publish();
+
+    let ids = [("{sale}", &sale), ("{order}", &order), ("{question}", &question), ("{packet}", &packet)];
+    let console =
+        super::permissions::TABLE.iter().filter(|(method, path, _)| *method == "GET" && !path.ends_with("/live"));
+    let console = console
+        .map(|(_, path, _)| ids.iter().fold(path.replace("{goods}", "1"), |path, (name, id)| path.replace(name, id)));
+    let of_shopper = [
+        "/en/".to_owned(),
+        format!("/en/sales/{sale}"),
+        format!("/en/orders/{sale}/{order}"),
+        "/en/orders".into(),
+        "/en/questions".into(),
+        format!("/en/packets/{packet}"),
+        format!("/en/orders/{sale}/{order}/receipt"),
+        format!("/en/sales/{sale}/questions"),
+        "/en/account/addresses".into(),
+    ];
+    let mut shown = 0;
+    for (who, path) in console.map(|path| (&admin, path)).chain(of_shopper.map(|path| (&mei, path))) {
+        let answer = who.get(&path).await;
+        if answer.header("content-type").starts_with("text/html") {
+            assert!(!answer.text().contains("<script>alert"), "{path}: {}", answer.text());
+            shown += usize::from(answer.text().contains("alert(1)"));
+        }
+    }
+    assert!(shown > 10, "{shown} pages showed it");
+    let sought: String = url::form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect();
+    for path in [
+        "/admin/search?q",
+        "/admin/users?q",
+        "/admin/log?subject",
+        "/api/admin/users?q",
+        "/en/archive?q",
+        "/en/login?next",
+    ] {
+        let answer = mei.get(&format!("{path}={sought}")).await;
+        let answer = if answer.status == 404 { admin.get(&format!("{path}={sought}")).await } else { answer };
+        assert!(answer.status.as_u16() < 500 && !answer.text().contains("<script>alert"), "{path}: {answer:?}");
+    }
+    assert_eq!(mei.get(url).await.status, 200, "no order was deleted");
+}
