@@ -121,6 +121,9 @@ mod stack {
         assert_eq!(settle("replay", json!({"all": true})).await.expect(200).json(), json!({"settled": 3}));
         broker.holds(ORDER_QUEUE, 0).await;
         broker.holds(DEAD_LETTER_QUEUE, 3).await;
+        let doctor = shop.run(&["doctor"]).await;
+        let report = String::from_utf8_lossy(&doctor.stdout);
+        assert!(report.contains("FAIL  rabbitmq: 3 dead letters wait"), "{report}");
 
         let id = &future["id"];
         assert_eq!(settle("discard", json!({"id": id})).await.expect(200).json(), json!({"settled": 1}));

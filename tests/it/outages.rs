@@ -5,9 +5,14 @@ mod stack {
     use std::time::{Duration, Instant};
 
     use axum::http::Method;
+    use base::config::ServiceAddress;
+    use engine::pipeline::rabbit::Publisher;
     use serde_json::json;
 
-    use crate::support::{ADMIN_PASSWORD, Answer, Load, NewSale, Plan, Proxy, Rung, Shop, Shopper, eventually, pause};
+    use crate::support::{
+        ADMIN_PASSWORD, Answer, Fixture, Load, NewSale, Plan, Proxy, RedisServer, Rung, Shop, Shopper, eventually,
+        pause, run,
+    };
 
     const TIMEOUT: Duration = Duration::from_secs(20);
     /// Longer than a shopper waits for a page.
@@ -331,5 +336,35 @@ mod stack {
         let text = String::from_utf8_lossy(&during.stdout).into_owned() + &String::from_utf8_lossy(&during.stderr);
         assert!(!during.status.success() && text.contains("SECKILL_AMQP_URL"), "{text}");
         shop.client().request(Method::GET, "/zh/").send().await.expect(200);
+    }
+
+    #[tokio::test]
+    async fn doctor_names_all_that_forgets_in_a_crash() {
+        let (fixture, redis) = (Fixture::new(Rung::Postgres).await, RedisServer::start().await);
+        let _: String = redis.ask("CONFIG SET appendonly no").await;
+        let _: String = redis.ask("CONFIG SET maxmemory-policy allkeys-lru").await;
+        let mut settings = fixture.settings.clone();
+        let database = format!("{}?options=-csynchronous_commit%3Doff", settings["SECKILL_DATABASE_URL"]);
+        settings.insert("SECKILL_DATABASE_URL".into(), database);
+        settings.insert("SECKILL_REDIS_URL".into(), redis.url());
+        let done = run(&settings, fixture.dir(), &["doctor"]).await;
+        let text = String::from_utf8_lossy(&done.stdout);
+        let named = ["FAIL  database: synchronous_commit is off", "it has no append-only file", "it may evict keys"];
+        assert!(done.status.code() == Some(1) && named.iter().all(|words| text.contains(words)), "{text}");
+    }
+
+    /// The first address is chosen at random, so the dead node is asked in half of the attempts.
+    #[tokio::test]
+    async fn next_node_of_rabbitmq_is_asked_when_one_does_not_answer() {
+        let fixture = Fixture::new(Rung::Rabbit).await;
+        let connect = async |nodes: String| Publisher::connect(&ServiceAddress::from(nodes.as_str()), "test").await;
+        let living = &fixture.settings["SECKILL_AMQP_URL"];
+        for _ in 0..8 {
+            connect(format!("amqp://u:sesame@127.0.0.1:1/shop,{living}")).await.unwrap().close().await;
+        }
+        let dead = connect("amqp://u:sesame@127.0.0.1:1/shop,amqp://u:sesame@127.0.0.1:2/shop".into()).await;
+        let error = format!("{:#}", dead.err().unwrap());
+        assert!(["127.0.0.1:1", "127.0.0.1:2"].iter().all(|node| error.contains(node)), "{error}");
+        assert!(!error.contains("sesame"), "{error}");
     }
 }

@@ -10,6 +10,7 @@ mod stack {
     use base::config::sqlite_in;
     use base::metrics::Metrics;
     use base::signing::ShopSecret;
+    use control::audit::Audit;
     use control::stock_sync::StockSync;
     use control::waiting_rooms::WaitingRoomSteps;
     use domain::Bucket;
@@ -471,9 +472,18 @@ mod stack {
         assert_eq!((repaired, backends.booked(sale.id).await), (hold, 3));
 
         let _: () = connection.hset(keys::holders(bucket), "x", "y\n").await.unwrap();
-        let (_, snapshot) = stock_sync.snapshots(&sale, &[bucket]).await.unwrap().remove(0);
-        let snapshot = snapshot.unwrap();
-        assert_eq!((snapshot.unreadable, snapshot.holds.len()), (vec!["x: y\\n".to_owned()], 2));
+        let audit = Audit {
+            store: backends.store.clone(),
+            stock_sync: Some(Arc::new(stock_sync)),
+            packet_sync: None,
+            monitor: None,
+            clock: backends.clock.clone(),
+            recent: None,
+            rows_read: Arc::default(),
+        };
+        let violations: Vec<String> =
+            audit.check_once().await.unwrap().into_iter().flat_map(|check| check.violations).collect();
+        assert_eq!(violations, [format!("sale {bucket}: not a hold: x: y\\n")]);
     }
 
     /// The database answers that no account waits. Before the answer arrives, an account may have joined and a unit

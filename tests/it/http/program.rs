@@ -7,7 +7,7 @@ use axum::http::Method;
 use base::clock::Clock;
 use serde_json::Value;
 
-use crate::support::{NewSale, Plan, Rung, SECRET, Shop, eventually, run};
+use crate::support::{NewSale, Plan, Rung, SECRET, Shop, eventually, program, run};
 
 const TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -377,6 +377,24 @@ async fn doctor_says_in_plain_words_what_is_wrong() {
         ["database: nothing listens at 127.0.0.1:1;", "redis master: nothing listens", "rabbitmq: nothing listens"];
     assert!(code == Some(1) && named.iter().all(|words| text.contains(words)), "{text}");
     assert!(text.matches("rabbitmq: ").count() == 2 && !text.contains("sesame"), "{text}");
+
+    let mut few = std::process::Command::new("sh");
+    few.args(["-c", "ulimit -n 256; exec \"$0\" doctor"]);
+    few.arg(program(&settings, std::path::Path::new("/"), &[]).get_program()).env_clear().envs(&settings);
+    let few = tokio::task::spawn_blocking(move || few.output()).await.unwrap().unwrap();
+    let text = String::from_utf8_lossy(&few.stdout);
+    assert!(few.status.code() == Some(1) && text.contains("could hold only 64 connections"), "{text}");
+
+    shop.open(NewSale::of(1)).await;
+    sqlx::any::install_default_drivers();
+    let url = format!("sqlite://{}/seckill.sqlite", shop.setting("SECKILL_DATA_DIR"));
+    let mut connection = <sqlx::AnyConnection as sqlx::Connection>::connect(&url).await.unwrap();
+    let elsewhere =
+        "INSERT INTO pictures (name, width, height, placeholder, touched_at_ms) VALUES ('u-0', 0, 0, '', 0);
+                     INSERT INTO goods_pictures (goods_id, place, picture) SELECT id, 9, 'u-0' FROM goods";
+    sqlx::raw_sql(elsewhere).execute(&mut connection).await.unwrap();
+    let (code, text) = doctor(&[]).await;
+    assert!(code == Some(1) && text.contains("1 uploaded pictures are not in "), "{text}");
 }
 
 #[tokio::test]
