@@ -155,17 +155,18 @@ impl ReturnStep {
     }
 }
 
-/// Why a step is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReturnRefusal {
-    /// The order does not exist, or is another shopper's.
-    NoSuchOrder,
-    /// The order is not delivered, or the days are over.
-    NotReturnable,
-    /// There is no such step from where the return is.
-    WrongState,
-    /// The order is the member's of the staff who acts.
-    OwnOrder,
+wire_enum! {
+    /// Why a step is refused.
+    pub enum ReturnRefusal {
+        /// The order does not exist, or is another shopper's.
+        NoSuchOrder = "not_found",
+        /// The order is not delivered, or the days are over.
+        NotReturnable = "not_returnable",
+        /// There is no such step from where the return is.
+        WrongState = "wrong_state",
+        /// The order is the member's of the staff who acts.
+        OwnOrder = "own_order",
+    }
 }
 
 /// Decides about a step: the state after it, or `None` if the return is so already. `until` is the end of the days in which

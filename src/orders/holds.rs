@@ -94,12 +94,12 @@ impl Orders {
         if order.user_id == by {
             return Ok(HoldOutcome::OwnOrder);
         }
-        let change = match action {
-            HoldAction::Hold => self.store.orders().hold(order.id, reason).await?,
-            HoldAction::Release => self.store.orders().release(order.id, reason).await?,
-            HoldAction::Uphold => self.store.orders().uphold(order.id, reason).await?,
+        let (action, change) = match action {
+            HoldAction::Hold => ("hold", self.store.orders().hold(order.id, reason).await?),
+            HoldAction::Release => ("release", self.store.orders().release(order.id, reason).await?),
+            HoldAction::Uphold => ("uphold", self.store.orders().uphold(order.id, reason).await?),
         };
-        info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, ?action, ?change, "hold of an order changed");
+        info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, action, %change, "hold of an order changed");
         Ok(match change {
             HoldChange::Done => HoldOutcome::Done,
             HoldChange::Unchanged => HoldOutcome::Unchanged,

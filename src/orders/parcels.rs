@@ -64,7 +64,8 @@ impl Orders {
     ) -> Result<Result<ParcelChange, ParcelRefusal>, StoreError> {
         let mut outcomes = self.store.orders().move_parcels(std::slice::from_ref(wanted), actor, false).await?;
         let outcome = outcomes.pop().unwrap_or(Err(ParcelRefusal::NoSuchOrder));
-        info!(order = %wanted.order, to = %wanted.to, ?actor, ?outcome, "parcel asked to move");
+        let refused = outcome.as_ref().err().map(|refusal| refusal.as_str());
+        info!(order = %wanted.order, to = %wanted.to, %actor, refused, "parcel asked to move");
         Ok(outcome)
     }
 
@@ -150,7 +151,8 @@ pub async fn deliver_overdue(store: &Store, days: u32) -> Result<usize, StoreErr
         let (to, label) = (ParcelState::Delivered, ParcelLabel::default());
         let wanted = ParcelMove { order: *order, to, label, seen: Some(*version) };
         let outcomes = store.orders().move_parcels(&[wanted], ParcelActor::Clock, false).await?;
-        info!(%order, ?outcomes, days, "parcel counts as delivered");
+        let refused = outcomes.iter().find_map(|outcome| outcome.as_ref().err()).map(|refusal| refusal.as_str());
+        info!(%order, refused, days, "parcel counts as delivered");
     }
     Ok(due.len())
 }
@@ -259,7 +261,8 @@ impl Orders {
     ) -> Result<Result<(), ReturnRefusal>, StoreError> {
         let shop = self.store.shop_settings().get().await?;
         let outcome = self.store.orders().move_return(id, step, actor, (&self.returns, &shop)).await?;
-        info!(order = %id, ?actor, ?outcome, "return asked to move");
+        let refused = outcome.err().map(ReturnRefusal::as_str);
+        info!(order = %id, %actor, refused, "return asked to move");
         Ok(outcome)
     }
 }

@@ -222,6 +222,31 @@ async fn text_with_a_nul_is_refused_in_bodies_forms_queries_and_paths() {
     assert_eq!(report.problem(), problem(400, "bad_json"));
 }
 
+/// Debug forms show how the program is built, such as `outcome=Ok(Step(ParcelLabel { .. }))`, and nobody can search for them.
+#[test]
+fn lines_of_the_log_have_no_debug_forms() {
+    fn check(folder: &std::path::Path) -> usize {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let checked = entries.map(|path| {
+            if path.is_dir() {
+                return check(&path);
+            }
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let macros = ["info!(", "warn!(", "error!(", "debug!(", "trace!("];
+            let lines =
+                macros.iter().flat_map(|name| text.split(name).skip(1)).filter_map(|rest| rest.split(");").next());
+            for line in lines.clone() {
+                let fields = line.split('"').next().unwrap_or_default();
+                let is_debug = |rest: &str| rest.starts_with(|next: char| next.is_ascii_lowercase());
+                assert!(!fields.split('?').skip(1).any(is_debug), "{}: {line}", path.display());
+            }
+            lines.count()
+        });
+        checked.sum()
+    }
+    assert!(check(std::path::Path::new("src")) > 100);
+}
+
 /// Leaves an attribute, a text and a statement, wherever it is pasted in.
 const HOSTILE: &str = "'\"><script>alert(1)</script>'); DELETE FROM orders; --";
 

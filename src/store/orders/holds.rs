@@ -20,16 +20,18 @@ use uuid::Uuid;
 use crate::audit_log::log;
 use crate::{AuditReason, OrderStore, StoreError, Tx, mail, row};
 use domain::order::{Answer, HoldEnd};
+use domain::wire::wire_enum;
 use domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
 
-/// The outcome of a change of a hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HoldChange {
-    Done,
-    /// There was nothing to change: the order was held already, is not held, or no appeal waits.
-    Unchanged,
-    /// The order is neither unpaid nor paid.
-    OrderEnded,
+wire_enum! {
+    /// The outcome of a change of a hold.
+    pub enum HoldChange {
+        Done = "done",
+        /// There was nothing to change: the order was held already, is not held, or no appeal waits.
+        Unchanged = "unchanged",
+        /// The order is neither unpaid nor paid.
+        OrderEnded = "order_ended",
+    }
 }
 
 /// The outcome of an appeal.

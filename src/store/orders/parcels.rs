@@ -2,6 +2,7 @@
 //! and the second transaction sees the first. The rule is [`decide`].
 
 use std::collections::HashMap;
+use std::fmt;
 
 use boxed::boxed;
 use jiff::Timestamp;
@@ -26,6 +27,16 @@ pub enum ParcelActor<'a> {
     Owner(UserId),
     /// Nobody: the parcel was sent some days ago.
     Clock,
+}
+
+impl fmt::Display for ParcelActor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParcelActor::Staff(name) => f.write_str(name),
+            ParcelActor::Owner(user) => write!(f, "user {user}"),
+            ParcelActor::Clock => f.write_str(CLOCK),
+        }
+    }
 }
 
 /// What became of each request, in their order.
