@@ -317,3 +317,63 @@ async fn what_people_write_is_data_on_every_page_and_in_every_statement() {
     }
     assert_eq!(mei.get(url).await.status, 200, "no order was deleted");
 }
+
+/// Every operation of the document that names something of an account, as another account.
+#[tokio::test]
+async fn what_belongs_to_another_account_is_not_found_by_any_operation() {
+    let shop = TestShop::open().await;
+    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let bought = mei.buy(&sale, 1).await.json();
+    let url = bought["status_url"].as_str().unwrap();
+    let id = |answer: Value, what: &str| answer[what]["id"].as_str().unwrap().to_owned();
+    let address = json!({"address": {"recipient": "Mei", "phone": "13800138000", "country": "CN", "region": "浙江省",
+        "city": "杭州市", "line1": "文三路 1 号"}});
+    let payment = id(mei.post(&format!("{url}/payments"), json!({})).await.json(), "payment");
+    let wanted = json!({"amount": {"amount": 100, "currency": "CNY"}});
+    let top_up = id(mei.post("/api/wallet/top-ups", wanted).await.json(), "payment");
+    let question = json!({"text": "Is it waterproof?", "locale": "en"});
+    let question = id(mei.post(&format!("/api/sales/{sale}/questions"), question).await.json(), "question");
+    let sessions = mei.get("/api/account/sessions").await.json();
+    let own = [
+        ("{order}", id(bought.clone(), "order")),
+        ("top-ups/{payment}", format!("top-ups/{top_up}")),
+        ("{payment}", payment),
+        ("{address}", id(mei.post("/api/addresses", address.clone()).await.json(), "address")),
+        ("{question}", question),
+        ("{session}", sessions["sessions"][0]["id"].as_str().unwrap().to_owned()),
+    ];
+    let seen = async || {
+        let all = [url, "/api/addresses", "/api/questions", "/api/wallet"].map(|path| mei.get(path));
+        futures::future::join_all(all).await.iter().map(TestResponse::json).collect::<Vec<_>>()
+    };
+    let before = seen().await;
+    let mut asked = 0;
+    for (pattern, operations) in document::document()["paths"].as_object().unwrap() {
+        let is_staffs = pattern.starts_with("/api/admin/") || pattern.starts_with("/api/v1/");
+        if is_staffs || !own.iter().any(|(name, _)| pattern.contains(name)) {
+            continue;
+        }
+        let path = own.iter().fold(pattern.replace("{sale}", &sale), |path, (name, id)| path.replace(name, id));
+        for method in ["get", "put", "post", "delete"].into_iter().filter(|method| operations.get(method).is_some()) {
+            let body = match (method, pattern.rsplit('/').next().unwrap()) {
+                ("get" | "delete", _) => Value::Null,
+                (_, "address" | "{address}") => address.clone(),
+                (_, "invoice") => json!({"title": "Lei"}),
+                (_, "return") => json!({"reason": "damaged"}),
+                (_, "parcel") => json!({"carrier": "sf", "number": "SF1234567890"}),
+                _ => json!({}),
+            };
+            let (json_type, text) = ([("content-type", "application/json")], body.to_string());
+            let answer = match body {
+                Value::Null => lei.send(&method.to_uppercase(), &path, &[], "").await,
+                _ => lei.send(&method.to_uppercase(), &path, &json_type, text).await,
+            };
+            assert_eq!(answer.problem(), problem(404, "not_found"), "{method} {path}");
+            asked += 1;
+        }
+    }
+    assert!(asked > 12, "{asked} operations");
+    assert_eq!(seen().await, before);
+    assert_eq!(mei.get("/api/me").await.status, 200, "the session goes on");
+}
