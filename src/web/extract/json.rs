@@ -120,13 +120,41 @@ fn path_at(text: &[u8], line: usize, column: usize, is_whole: bool) -> String {
 }
 
 #[cfg(test)]
+mod fuzz {
+    use super::tests::TestBody;
+    use super::*;
+    use testing::fuzz::texts;
+
+    /// The other crate names the object only, where a key in it is wrong.
+    #[test]
+    fn any_error_stands_where_serde_path_to_error_says() {
+        let valid = r#"{"name":{"zh":"x"},"count":5,"others":[{"zh":"y"},{"zh":"z"}]}"#;
+        texts(&[valid, "{\"count\":\n1.5, \"others\": [{}]}"], |text| {
+            let Err(error) = serde_json::from_str::<TestBody>(text) else { return };
+            let is_missing = error.to_string().starts_with("missing field");
+            let path = path_at(text.as_bytes(), error.line(), error.column(), is_missing);
+            let mut reader = serde_json::Deserializer::from_str(text);
+            let other =
+                serde_path_to_error::deserialize::<_, TestBody>(&mut reader).map_err(|error| error.path().to_string());
+            if let (true, Err(other)) = (error.is_data(), other) {
+                let object = other.strip_suffix('?').map_or(other.as_str(), |rest| rest.trim_end_matches('.'));
+                let object = if object == "." { "" } else { object };
+                let is_within =
+                    path.strip_prefix(object).is_some_and(|rest| object.is_empty() || rest.starts_with('.'));
+                assert!(path == other || is_within, "{text}: {path}, not {other}");
+            }
+        });
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     #[expect(dead_code, reason = "only the shape is tested")]
-    struct TestBody {
+    pub(super) struct TestBody {
         name: Name,
         count: u32,
         #[serde(default)]

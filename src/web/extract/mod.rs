@@ -17,7 +17,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH, ORIGIN, VARY};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use boxed::boxed;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -133,19 +133,18 @@ fn read_form<T: DeserializeOwned>(form: &[u8]) -> Result<T, Problem> {
     serde_urlencoded::from_bytes(form).map_err(|_| Code::BadRequest.into())
 }
 
-/// The form in a request: its body, or its query if it has no body by its method.
+/// The body of a request whose content type is a form.
 #[boxed]
 async fn posted(request: Request, max_bytes: usize) -> Result<Bytes, Problem> {
     let (parts, content) = request.into_parts();
-    let query = parts.uri.query().unwrap_or_default().as_bytes();
     let content = body(&parts.headers, content, max_bytes).await?;
-    if text::has_encoded_nul(&content) || text::has_encoded_nul(query) {
+    let query = parts.uri.query().unwrap_or_default();
+    if text::has_encoded_nul(&content) || text::has_encoded_nul(query.as_bytes()) {
         return Err(text::nul_problem(None));
     }
-    match parts.method {
-        Method::GET | Method::HEAD => Ok(Bytes::copy_from_slice(query)),
-        _ if !has_type(&parts.headers, "application/x-www-form-urlencoded") => Err(Code::UnsupportedMediaType.into()),
-        _ => Ok(content),
+    match has_type(&parts.headers, "application/x-www-form-urlencoded") {
+        true => Ok(content),
+        false => Err(Code::UnsupportedMediaType.into()),
     }
 }
 
@@ -270,8 +269,27 @@ mod fuzz {
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderValue;
+    use axum::response::IntoResponse;
 
     use super::*;
+
+    #[tokio::test]
+    async fn query_errors_name_the_key() {
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "only the shape is tested")]
+        struct TestQuery {
+            after: String,
+            limit: Option<u32>,
+        }
+        let fields = async |query: &str| {
+            let error = serde_urlencoded::from_str::<TestQuery>(query).unwrap_err();
+            let body = query_problem::<TestQuery>(query, &error).into_response().into_body();
+            let text = axum::body::to_bytes(body, 10_000).await.unwrap();
+            serde_json::from_slice::<serde_json::Value>(&text).unwrap()["fields"].clone()
+        };
+        assert_eq!(fields("after=x&%6cimit=many").await, serde_json::json!([{"field": "limit", "code": "bad_type"}]));
+        assert_eq!(fields("limit=5").await, serde_json::Value::Null, "the key that is missing is in the detail");
+    }
 
     #[tokio::test]
     async fn body_above_the_limit_is_refused() {
