@@ -37,10 +37,10 @@ impl Placement {
     }
 
     /// The shown width, from which a browser chooses a copy before it has the style sheets. A phone shows two cards beside
-    /// each other. The densest screens are told four fifths of a card, so that they load a copy with about 2.5 pixels for
-    /// each of the layout (`DENSE_WIDTH`): nobody sees more of them. A phone also bounds the height of a gallery, whose frame
-    /// is a square (`--tall` in `store.css`). Not in `svh`, which Chromium knows too late: it would load a larger copy before
-    /// the right one.
+    /// each other. Screens with three device pixels per CSS pixel are told four fifths of a card's width: they load the copy
+    /// of `DENSE_WIDTH`, about 2.5 pixels per CSS pixel, which looks as sharp. A phone also bounds the height of a gallery,
+    /// whose frame is a square (`--tall` in `store.css`). Not in `svh`, which Chromium knows too late: it would load a larger
+    /// copy before the right one.
     fn sizes(self) -> &'static str {
         match self {
             Placement::Card => {

@@ -65,7 +65,7 @@ mod stack {
         }
     }
 
-    /// Where somebody who is not signed in may send something, but for log-outs and reports of payments.
+    /// Every address that takes a POST without a session, except log-outs and webhooks of payment providers.
     async fn posts_of_strangers() -> Vec<String> {
         let printed = run(&Settings::default(), Path::new("/"), &["openapi"]).await.stdout;
         let document: serde_json::Value = serde_json::from_slice(&printed).unwrap();

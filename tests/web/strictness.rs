@@ -222,7 +222,7 @@ async fn text_with_a_nul_is_refused_in_bodies_forms_queries_and_paths() {
     assert_eq!(report.problem(), problem(400, "bad_json"));
 }
 
-/// Debug forms show how the program is built, such as `outcome=Ok(Step(ParcelLabel { .. }))`, and nobody can search for them.
+/// A debug form such as `outcome=Ok(Step(ParcelLabel { .. }))` changes with the code, so log searches break.
 #[test]
 fn lines_of_the_log_have_no_debug_forms() {
     fn check(folder: &std::path::Path) -> usize {
@@ -250,7 +250,7 @@ fn lines_of_the_log_have_no_debug_forms() {
 /// Leaves an attribute, a text and a statement, wherever it is pasted in.
 const HOSTILE: &str = "'\"><script>alert(1)</script>'); DELETE FROM orders; --";
 
-/// Every page of the console and pages of a shopper, with the text wherever somebody may write one.
+/// Pastes [`HOSTILE`] into every field for text, then reads every page of the console and the shopper's pages.
 #[tokio::test]
 async fn what_people_write_is_data_on_every_page_and_in_every_statement() {
     let shop = TestShop::open().await;

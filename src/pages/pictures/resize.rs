@@ -21,7 +21,7 @@ pub(super) const NAME_DIGITS: usize = 32;
 const ENCODING_VERSION: u32 = 2;
 const JPEG_QUALITY: u8 = 80;
 const WEBP_QUALITY: f32 = 76.0;
-/// Of the copy of [`DENSE_WIDTH`]. Nobody sees the difference on a screen with two or three pixels for each of the layout.
+/// WebP quality of the [`DENSE_WIDTH`] copy. On a screen with two or three device pixels per CSS pixel it looks like 76.
 const DENSE_QUALITY: f32 = 68.0;
 /// The longer side of the placeholder, in pixels.
 const PLACEHOLDER_SIDE: u32 = 16;

@@ -160,11 +160,7 @@ async fn write_step(
     let sql =
         "UPDATE orders SET parcel = $2, shipped_at_ms = COALESCE(CAST($3 AS BIGINT), shipped_at_ms) WHERE id = $1";
     sqlx::query(sql).bind(id.to_string()).bind(state.as_str()).bind(sent_at).execute(&mut **tx).await?;
-    let name = match actor {
-        ParcelActor::Staff(name) => Some(name.to_owned()),
-        ParcelActor::Owner(_) => None,
-        ParcelActor::Clock => Some(CLOCK.to_owned()),
-    };
+    let name = (!matches!(actor, ParcelActor::Owner(_))).then(|| actor.to_string());
     let sql = "INSERT INTO parcel_steps (order_id, step, state, carrier, number, at_ms, actor)
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let query = sqlx::query(sql).bind(id.to_string()).bind(before.map_or(0, Parcel::version) + 1).bind(state.as_str());

@@ -134,7 +134,7 @@ pub struct PendingCounts {
 #[boxed]
 impl PaymentStore<'_> {
     pub async fn pending_counts(self) -> Result<PendingCounts, StoreError> {
-        // Nobody has to do anything about orders of rehearsals.
+        // Orders of rehearsals are not work for the staff.
         let orders = |name: &str, condition: &str| {
             let rows = format!("SELECT 1 FROM orders WHERE {condition} AND {NOT_REHEARSED} LIMIT $1");
             format!("(SELECT COUNT(*) FROM ({rows}) AS counted) AS {name}")

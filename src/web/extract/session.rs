@@ -121,7 +121,8 @@ impl<P: Permission> FromRequestParts<Arc<Shop>> for Staff<P> {
     }
 }
 
-/// Who asks: somebody of the staff with one of these roles, or a program with this scope and the role of its maker.
+/// The session and role of a staff member with one of these roles, or of a program with this scope, which has the role
+/// of the owner who made its token.
 #[boxed]
 async fn permitted(
     parts: &Parts,
