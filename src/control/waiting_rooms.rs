@@ -129,16 +129,18 @@ impl WaitingRoomSteps {
         if !room.gathers {
             return Ok(true);
         }
-        if list.is_whole {
-            self.store.waiting_rooms().set_gathers(room.sale_id, false).await?;
-            return Ok(true);
+        if !list.is_whole {
+            let since = *locked(&self.lost).entry(room.sale_id).or_insert_with(|| {
+                warn!(sale = %room.sale_id, "Redis has lost places; no place is given until the processes have written them");
+                Instant::now()
+            });
+            if since.elapsed() < HANDED_OVER_AFTER {
+                return Ok(false);
+            }
         }
-        let mut lost = locked(&self.lost);
-        let since = lost.entry(room.sale_id).or_insert_with(|| {
-            warn!(sale = %room.sale_id, "Redis has lost places; the list is locked once the processes have written them");
-            Instant::now()
-        });
-        Ok(since.elapsed() >= HANDED_OVER_AFTER)
+        self.store.waiting_rooms().set_gathers(room.sale_id, false).await?;
+        locked(&self.lost).remove(&room.sale_id);
+        Ok(true)
     }
 
     async fn advance(&self, sale: SaleId) -> anyhow::Result<()> {

@@ -62,7 +62,7 @@ pub async fn assert_consistent(wallet: &WalletStore) {
 
 fn joining((user_id, _): &(UserId, i64)) -> Joining {
     let entry = EntryId::new(Uuid::new_v4().into_bytes());
-    Joining { user_id: *user_id, entry, signed: None, holds_nothing: false }
+    Joining { user_id: *user_id, entry, signed: None, holds_nothing: false, may_be_gathered: false }
 }
 
 /// Every account asks for a place once.

@@ -11,13 +11,13 @@ mod stack {
     use domain::draw::EntryId;
     use domain::sale::SaleMove;
     use domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
-    use engine::batching::Batch;
+    use engine::batching::{Batch, BatchHandler};
     use engine::redis::replay::Replay;
     use engine::redis::{connection, keys};
-    use engine::waiting_rooms::places::{Gathered, Gathering, HANDED_OVER_AFTER, OpenList};
+    use engine::waiting_rooms::places::{Gathered, Gathering, HANDED_OVER_AFTER, JoinDecision, Joins, OpenList};
     use redis::AsyncCommands;
     use redis::aio::MultiplexedConnection;
-    use store::{GatheredPlace, GoodsDraft, Joining, SaleChange, SaleDraft, Store};
+    use store::{GatheredPlace, GoodsDraft, JoinOutcome, Joining, SaleChange, SaleDraft, Store};
     use uuid::Uuid;
 
     use crate::support::{Fixture, Rung};
@@ -39,7 +39,13 @@ mod stack {
     }
 
     fn request(user_id: UserId) -> Joining {
-        Joining { user_id, entry: EntryId::new(rand::random()), signed: None, holds_nothing: false }
+        Joining {
+            user_id,
+            entry: EntryId::new(rand::random()),
+            signed: None,
+            holds_nothing: false,
+            may_be_gathered: false,
+        }
     }
 
     fn users<const N: usize>() -> [UserId; N] {
@@ -51,7 +57,7 @@ mod stack {
         async fn open() -> List {
             let list = List::announced().await;
             list.step().await;
-            assert_eq!(list.ask(&[request(users::<1>()[0])]).await, Some(vec![Gathered::Early]));
+            assert_eq!(list.ask(&[request(users::<1>()[0])]).await, Some(vec![Some(Gathered::Early)]));
             tokio::time::sleep(JOINING_IN).await;
             list
         }
@@ -97,10 +103,19 @@ mod stack {
             self.queues.step().await.unwrap();
         }
 
-        /// Asks Redis for places; `None` if the database gives them.
-        async fn ask(&self, requests: &[Joining]) -> Option<Vec<Gathered>> {
-            let batch = Batch { bucket: Gathering::bucket(self.sale), claims: requests.to_vec() };
-            self.gathering.take(&[batch]).await.remove(0).unwrap()
+        fn batch(&self, requests: &[Joining]) -> Batch<Joining> {
+            Batch { bucket: Gathering::bucket(self.sale), claims: requests.to_vec() }
+        }
+
+        /// Asks Redis for places; `None` if it has no list.
+        async fn ask(&self, requests: &[Joining]) -> Option<Vec<Option<Gathered>>> {
+            self.gathering.take(&[self.batch(requests)]).await.remove(0).ok()
+        }
+
+        /// Decides as a process does that has read the sale.
+        async fn decide(&self, requests: &[Joining]) -> Vec<JoinDecision> {
+            let joins = Joins { store: self.store.clone(), gathering: Some(self.gathering.clone()) };
+            joins.decide(&[self.batch(requests)]).await.remove(0).unwrap()
         }
 
         /// Takes a place for each account, or reads the one that it has.
@@ -108,8 +123,8 @@ mod stack {
             let requests: Vec<Joining> = users.iter().copied().map(request).collect();
             let answers = self.ask(&requests).await.expect("the list is open");
             let place = |answer| match answer {
-                Gathered::New(place) | Gathered::Known(place) => place,
-                Gathered::Early => panic!("the list opens later"),
+                Some(Gathered::New(place) | Gathered::Known(place)) => place,
+                Some(Gathered::Early) | None => panic!("the list is not open"),
             };
             answers.into_iter().map(place).collect()
         }
@@ -152,7 +167,8 @@ mod stack {
         let [one, two] = users();
         let requests = [request(one), request(two), request(one)];
         let answers = list.ask(&requests).await.unwrap();
-        let [Gathered::New(first), Gathered::New(second), Gathered::Known(again)] = answers[..] else {
+        let [Some(Gathered::New(first)), Some(Gathered::New(second)), Some(Gathered::Known(again))] = answers[..]
+        else {
             panic!("{answers:?}")
         };
         assert_eq!(first, again);
@@ -173,7 +189,7 @@ mod stack {
         let [user] = users();
         let lost = EntryId::new(rand::random());
         let answers = list.ask(&[Joining { signed: Some((lost, 0)), ..request(user) }]).await.unwrap();
-        assert!(matches!(answers[..], [Gathered::New(place)] if place.entry == lost), "{answers:?}");
+        assert!(matches!(answers[..], [Some(Gathered::New(place))] if place.entry == lost), "{answers:?}");
     }
 
     #[tokio::test]
@@ -185,7 +201,7 @@ mod stack {
         let later = OpenList { from, until: from + HOUR, epoch: None };
         assert!(list.gathering.open(list.sale, later).await.unwrap());
         let answers = list.ask(&[request(one), request(two)]).await.unwrap();
-        assert_eq!(answers, [Gathered::Known(given[0]), Gathered::Early]);
+        assert_eq!(answers, [Some(Gathered::Known(given[0])), Some(Gathered::Early)]);
     }
 
     #[tokio::test]
@@ -221,6 +237,52 @@ mod stack {
     }
 
     #[tokio::test]
+    async fn closed_list_tells_each_account_the_place_that_it_has() {
+        let list = List::open().await;
+        let [one, two] = users();
+        let given = list.take_for(&[one]).await;
+        assert!(!list.gathering.close(list.sale).await.unwrap().is_written);
+        let decisions = list.decide(&[request(two), request(one)]).await;
+        let [JoinDecision::Database(JoinOutcome::Joined { place, is_new: true, .. }), known] = decisions[..] else {
+            panic!("{decisions:?}")
+        };
+        assert_eq!(known, JoinDecision::Redis(Gathered::Known(given[0])));
+        list.step().await;
+        list.assert_rows_are(&[
+            given[0],
+            GatheredPlace { user_id: two, entry: place.entry, joined_at: place.joined_at },
+        ])
+        .await;
+    }
+
+    #[tokio::test]
+    async fn no_second_entry_is_told_while_processes_write_what_redis_lost() {
+        let mut list = List::open().await;
+        let [one, two] = users();
+        let given = list.take_for(&[one, two]).await;
+        for key in list.keys().await {
+            let () = list.redis.del(key).await.unwrap();
+        }
+        let unknown = JoinDecision::Database(JoinOutcome::Unknown);
+        assert_eq!(list.decide(&[request(one), request(users::<1>()[0])]).await, [unknown, unknown]);
+        let with_pass = Joining { signed: Some((given[1].entry, 0)), ..request(two) };
+        for request in [with_pass, request(two)] {
+            let decisions = list.decide(&[request]).await;
+            let [JoinDecision::Database(JoinOutcome::Joined { place, .. })] = decisions[..] else {
+                panic!("{decisions:?}")
+            };
+            assert_eq!(place.entry, given[1].entry);
+        }
+        list.replay().await;
+        let decisions = list.decide(&[request(one)]).await;
+        assert!(
+            matches!(decisions[..], [JoinDecision::Database(JoinOutcome::Joined { place, is_new: false, .. })]
+                if place.entry == given[0].entry),
+            "{decisions:?}"
+        );
+    }
+
+    #[tokio::test]
     async fn place_that_redis_has_forgotten_is_written_by_the_process_that_told_it() {
         let mut list = List::open().await;
         let given = list.take_for(&users::<3>()).await;
@@ -253,9 +315,14 @@ mod stack {
         list.assert_rows_are(&[&given[..], &unwritten].concat()).await;
         tokio::time::sleep(HANDED_OVER_AFTER).await;
         other.step().await.unwrap();
+        let decisions = list.decide(&[request(users::<1>()[0])]).await;
+        assert!(
+            matches!(decisions[..], [JoinDecision::Database(JoinOutcome::Joined { is_new: true, .. })]),
+            "{decisions:?}"
+        );
         let queue = list.store.waiting_rooms().get(list.sale).await.unwrap().unwrap();
         let segments = list.store.waiting_rooms().waiting_segments(list.sale).await.unwrap();
-        assert!(queue.root.is_some());
+        assert!(queue.root.is_some() && !queue.gathers);
         // One of the shoppers was called.
         assert_eq!(segments.iter().map(|segment| segment.places).collect::<Vec<_>>(), [8]);
     }
@@ -290,6 +357,12 @@ mod stack {
         list.assert_rows_are(&given).await;
         assert_eq!((list.joined().await, list.keys().await), (USERS as i64, Vec::new()));
         assert_eq!(list.ask(&[request(users[0])]).await, None);
+        let decisions = list.decide(&[request(users[0])]).await;
+        assert!(
+            matches!(decisions[..], [JoinDecision::Database(JoinOutcome::Joined { place, is_new: false, .. })]
+                if place.entry == given[0].entry),
+            "{decisions:?}"
+        );
     }
 
     #[tokio::test]

@@ -42,8 +42,13 @@ mod stack {
     }
 
     async fn join(store: &Store, users: impl Iterator<Item = UserId>) -> HashMap<UserId, WaitingRoomPlace> {
-        let joining =
-            |user_id| Joining { user_id, entry: EntryId::new(rand::random()), signed: None, holds_nothing: false };
+        let joining = |user_id| Joining {
+            user_id,
+            entry: EntryId::new(rand::random()),
+            signed: None,
+            holds_nothing: false,
+            may_be_gathered: false,
+        };
         let requests: Vec<Joining> = users.map(joining).collect();
         let outcomes = store.waiting_rooms().join(SALE, &requests).await.unwrap();
         let place = |(request, outcome): (&Joining, JoinOutcome)| match outcome {

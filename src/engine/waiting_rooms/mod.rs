@@ -139,7 +139,13 @@ impl WaitingRooms {
         };
         self.eligibility.check(sale, user).await?;
         let signed = pass.and_then(|pass| self.signed_place(pass, sale, user));
-        let request = Joining { user_id: user, entry: EntryId::new(rand::random()), signed, holds_nothing: false };
+        let request = Joining {
+            user_id: user,
+            entry: EntryId::new(rand::random()),
+            signed,
+            holds_nothing: false,
+            may_be_gathered: false,
+        };
         let joined = self.take_place(sale, request).await?;
         let joined = match joined.state {
             // Its order may be on its way: the place is exchanged only if the account holds nothing.
@@ -160,6 +166,7 @@ impl WaitingRooms {
             JoinDecision::Redis(Gathered::Known(place)) => self.gathered(sale, place, false).await?,
             JoinDecision::Redis(Gathered::Early) => return Err(JoinRefusal::Closed(Phase::Upcoming)),
             JoinDecision::Database(JoinOutcome::Joined { place, state, is_new }) => Joined { place, state, is_new },
+            JoinDecision::Database(JoinOutcome::Unknown) => return Err(JoinRefusal::Unknown),
             JoinDecision::Database(JoinOutcome::Closed(phase)) => return Err(JoinRefusal::Closed(phase)),
             JoinDecision::Database(JoinOutcome::DepositNeeded) => {
                 return Err(EligibilityRefusal::from(Ineligible::DepositNeeded).into());

@@ -113,9 +113,12 @@ impl Gathering {
         self.master.batch_key(bucket)
     }
 
-    /// Gives places. `None` for a batch that the database has to decide. An error if the outcome is unknown: Redis may
-    /// have given places, also through another process.
-    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Result<Option<Vec<Gathered>>, Unavailable>> {
+    /// Gives places. `None` for an account to which the closed list gave none: the database gives it one.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if Redis does not answer, has no list of the sale, or may have lost places. It may then have given
+    /// places, also through another process, if [`WaitingRoom::gathers`](store::WaitingRoom::gathers) says so.
+    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Result<Vec<Option<Gathered>>, Unavailable>> {
         let _unanswered = self.places.begin_call();
         let calls = batches.iter().map(|Batch { bucket, claims }| {
             let mut call = self.scripts.take.call(&list_keys(*bucket));
@@ -131,13 +134,12 @@ impl Gathering {
             Err(error) => return batches.iter().map(|_| Err(error.clone().into())).collect(),
         };
         let gathered = batches.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
-            let Some((generation, gathered)) = read_answer(&answer?, claims)? else { return Ok(None) };
-            let new =
-                gathered.iter().filter_map(|one| if let Gathered::New(place) = one { Some(*place) } else { None });
-            let known =
-                gathered.iter().filter_map(|one| if let Gathered::Known(place) = one { Some(*place) } else { None });
+            let (generation, gathered) = read_answer(&answer?, claims)?;
+            let given = gathered.iter().flatten();
+            let new = given.clone().filter_map(|one| if let Gathered::New(place) = one { Some(*place) } else { None });
+            let known = given.filter_map(|one| if let Gathered::Known(place) = one { Some(*place) } else { None });
             self.places.remember((*bucket, generation), new, known);
-            Ok(Some(gathered))
+            Ok(gathered)
         });
         gathered.collect()
     }
@@ -237,10 +239,10 @@ fn parse_places(fields: &[String]) -> Option<Vec<GatheredPlace>> {
     words.chunks(2).map(place).collect()
 }
 
-/// The generation that has the places, and an answer for each claim. `None` if Redis does not give places.
-fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<Option<(Generation, Vec<Gathered>)>, Unavailable> {
+/// The generation that has the places, and an answer for each claim.
+fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<(Generation, Vec<Option<Gathered>>), Unavailable> {
     let (epoch, server, now, of_each) = match answer {
-        [] => return Ok(None),
+        [] => return Err(Unavailable("Redis has no list of this sale, or may have lost places".into())),
         [Value::Int(epoch), Value::BulkString(server), Value::Int(now), of_each @ ..] => {
             (*epoch, server, *now, of_each)
         }
@@ -250,18 +252,20 @@ fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<Option<(Generatio
     let now = Timestamp::from_millisecond(now).map_err(|_| malformed("a time"))?;
     let gathered = |(n, claim): (usize, &Joining)| match of_each.get(n) {
         None | Some(Value::Int(1)) => {
-            Ok(Gathered::New(GatheredPlace { user_id: claim.user_id, entry: wished(claim), joined_at: now }))
+            let place = GatheredPlace { user_id: claim.user_id, entry: wished(claim), joined_at: now };
+            Ok(Some(Gathered::New(place)))
         }
-        Some(Value::Int(0)) => Ok(Gathered::Early),
+        Some(Value::Int(0)) => Ok(Some(Gathered::Early)),
+        Some(Value::Int(-1)) => Ok(None),
         Some(known) => {
             let place = parse_place(claim.user_id, &parse::<String>(known, "a place")?);
             let place = place.ok_or_else(|| malformed("a place"))?;
             // The same entry means that this request was sent twice.
-            Ok(if place.entry == wished(claim) { Gathered::New(place) } else { Gathered::Known(place) })
+            Ok(Some(if place.entry == wished(claim) { Gathered::New(place) } else { Gathered::Known(place) }))
         }
     };
     let all = claims.iter().enumerate().map(gathered).collect::<Result<_, Unavailable>>()?;
-    Ok(Some((generation, all)))
+    Ok((generation, all))
 }
 
 #[async_trait]
@@ -312,23 +316,40 @@ impl ReplayGrants for Gathering {
 const MAX_CALLS: usize = 2;
 
 /// Takes places, a batch at a time: from Redis as long as it gives them, otherwise from the database.
-pub(super) struct Joins {
-    pub(super) store: Store,
+pub struct Joins {
+    pub store: Store,
     /// `None` if the database gives all places.
-    pub(super) gathering: Option<Gathering>,
+    pub gathering: Option<Gathering>,
 }
 
 impl Joins {
-    /// Whether Redis may have given places that the database does not have yet. Then the database gives none: the
-    /// account could be told another entry than on another device.
-    async fn may_be_gathered(&self, sale: SaleId) -> bool {
-        let room = self.store.waiting_rooms().get(sale).await;
-        room.is_ok_and(|room| room.is_some_and(|room| room.gathers && room.locked_at.is_none()))
+    /// Decides a batch for which Redis has answered, or not: what Redis leaves open, the database decides.
+    async fn decide_batch(
+        &self,
+        Batch { bucket, claims }: &Batch<Joining>,
+        gathered: Result<Vec<Option<Gathered>>, Unavailable>,
+    ) -> Result<Vec<JoinDecision>, Unavailable> {
+        let may_be_gathered = gathered.is_err();
+        let gathered = gathered.unwrap_or_else(|_| vec![None; claims.len()]);
+        let left = claims.iter().zip(&gathered).filter(|(_, gathered)| gathered.is_none());
+        let left: Vec<Joining> = left.map(|(claim, _)| Joining { may_be_gathered, ..*claim }).collect();
+        let mut outcomes = Vec::new();
+        if !left.is_empty() {
+            let sale = bucket.waiting_room().ok_or_else(|| Unavailable(format!("{bucket} is no waiting room")))?;
+            outcomes = self.store.waiting_rooms().join(sale, &left).await?;
+        }
+        let mut outcomes = outcomes.into_iter();
+        let decision = |gathered: Option<Gathered>| match gathered {
+            Some(gathered) => Some(JoinDecision::Redis(gathered)),
+            None => outcomes.next().map(JoinDecision::Database),
+        };
+        Ok(gathered.into_iter().filter_map(decision).collect())
     }
 }
 
 /// Who decided about a request, and how.
-pub(super) enum JoinDecision {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinDecision {
     Redis(Gathered),
     Database(JoinOutcome),
 }
@@ -342,22 +363,13 @@ impl BatchHandler for Joins {
     async fn decide(&self, batches: &[Batch<Joining>]) -> Vec<Result<Vec<JoinDecision>, Unavailable>> {
         let gathered = match &self.gathering {
             Some(gathering) => gathering.take(batches).await,
-            None => batches.iter().map(|_| Ok(None)).collect(),
+            None => batches.iter().map(|batch| Ok(vec![None; batch.claims.len()])).collect(),
         };
-        let mut answers = Vec::with_capacity(batches.len());
-        for (Batch { bucket, claims }, gathered) in batches.iter().zip(gathered) {
-            answers.push(match (gathered, bucket.waiting_room()) {
-                (Ok(Some(gathered)), _) => Ok(gathered.into_iter().map(JoinDecision::Redis).collect()),
-                (Err(error), Some(sale)) if self.may_be_gathered(sale).await => Err(error),
-                (Ok(None) | Err(_), Some(sale)) => {
-                    let outcomes =
-                        self.store.waiting_rooms().join(sale, claims).await.map_err(|e| Unavailable(e.to_string()));
-                    outcomes.map(|outcomes| outcomes.into_iter().map(JoinDecision::Database).collect())
-                }
-                (Ok(None) | Err(_), None) => Err(Unavailable(format!("{bucket} is no waiting room"))),
-            });
+        let mut decisions = Vec::with_capacity(batches.len());
+        for (batch, gathered) in batches.iter().zip(gathered) {
+            decisions.push(self.decide_batch(batch, gathered).await);
         }
-        answers
+        decisions
     }
 
     fn batch_key(&self, bucket: Bucket) -> BatchKey {

@@ -24,7 +24,7 @@ pub struct WaitingRoom {
     /// The seed. It is published once the list is locked.
     pub seed: WaitingRoomSeed,
     pub locked_at: Option<Timestamp>,
-    /// Whether Redis gives places, so that the database may lack some.
+    /// Whether Redis gives places, or gave some that the database may lack.
     pub gathers: bool,
     /// The Merkle root over the entries of segment 0, in hexadecimal digits.
     pub root: Option<String>,

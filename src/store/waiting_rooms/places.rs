@@ -28,6 +28,9 @@ pub struct Joining {
     /// Whether the caller has asked the stock backend, which holds nothing of the account. Only then is the place of a
     /// missed turn exchanged for one at the end.
     pub holds_nothing: bool,
+    /// Whether Redis may have given the account a place that is not a row yet, if it [gives](crate::WaitingRoom::gathers) any.
+    /// A new place could then be another one than the account was told.
+    pub may_be_gathered: bool,
 }
 
 /// A place in the first segment that Redis has given and that may not be in the database yet.
@@ -48,6 +51,8 @@ pub enum JoinOutcome {
         state: TurnState,
         is_new: bool,
     },
+    /// The account [may have](Joining::may_be_gathered) a place that is not a row yet.
+    Unknown,
     /// Shoppers cannot join the waiting room now.
     Closed(Phase),
     /// The wallet's balance is below the deposit.
@@ -122,8 +127,12 @@ impl WaitingRoomStore<'_> {
         let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &Room::reading(sale)).await?;
         let Some(room) = Room::read(&rows)? else { return Ok(vec![JoinOutcome::NoSuchWaitingRoom; requests.len()]) };
         let phase = room.phase(tx.now);
-        let mut own = BTreeMap::new();
+        let (mut own, mut uncertain) = (BTreeMap::new(), HashSet::new());
         for request in requests {
+            if request.may_be_gathered && request.signed.is_none() && room.gathers() {
+                uncertain.insert(request.user_id);
+                continue;
+            }
             own.entry(request.user_id).or_insert_with(|| room.place(request.entry, request.signed, tx.now));
         }
         let mut poor = HashSet::new();
@@ -137,10 +146,11 @@ impl WaitingRoomStore<'_> {
             places = insert(&mut tx, sale, &own).await?;
         }
         let (mut known, mut new) = (HashMap::new(), own.keys().copied().collect::<HashSet<_>>());
-        if places < own.len() {
-            let users: Vec<UserId> = new.drain().collect();
+        if places < own.len() || !uncertain.is_empty() {
+            let users: Vec<UserId> = new.drain().chain(uncertain.iter().copied()).collect();
             known = turns(&mut tx, sale, room.plan, &users).await?;
-            new.extend(users.iter().filter(|user| known.get(user).is_some_and(|known| known.0 == own[user])));
+            let is_own = |user: &&UserId| known.get(user).is_some_and(|known| Some(&known.0) == own.get(user));
+            new.extend(users.iter().filter(is_own));
         }
         if phase == Phase::Open {
             // The pass of a missed turn is not valid any more.
@@ -170,6 +180,7 @@ impl WaitingRoomStore<'_> {
             (Some(&(place, state)), _) if state != TurnState::Missed || phase == Phase::Open => {
                 JoinOutcome::Joined { place, state, is_new: false }
             }
+            (None, None) if phase == Phase::Open && uncertain.contains(&request.user_id) => JoinOutcome::Unknown,
             _ => JoinOutcome::Closed(phase),
         };
         Ok(requests.iter().map(outcome).collect())
@@ -180,6 +191,8 @@ impl WaitingRoomStore<'_> {
 struct Room {
     seed: WaitingRoomSeed,
     locked_at: Option<Timestamp>,
+    /// See [`crate::WaitingRoom::gathers`].
+    gathers: bool,
     plan: WaitingRoomPlan,
     deposit: Option<i64>,
     state: SaleState,
@@ -191,7 +204,7 @@ impl Room {
     /// one table each faster than a join.
     fn reading(sale: SaleId) -> String {
         format!(
-            "SELECT seed, locked_at_ms FROM queues WHERE sale_id = {sale};
+            "SELECT seed, locked_at_ms, gathers FROM queues WHERE sale_id = {sale};
              SELECT queue_prequeue_s, queue_gather_s, queue_seat_s, state, opens_at_ms, closes_at_ms, deposit
              FROM sales WHERE id = {sale} AND mode = '{}'",
             ModeName::WaitingRoom.as_str()
@@ -204,11 +217,17 @@ impl Room {
         Ok(Some(Room {
             seed: row::parsed(room, "seed")?,
             locked_at: row::optional_time(room, "locked_at_ms")?,
+            gathers: row::int(room, "gathers")? == 1,
             plan: sales::waiting_room_plan(sale)?,
             deposit: sale.try_get("deposit")?,
             state: row::parsed(sale, "state")?,
             window: sales::window(sale)?,
         }))
+    }
+
+    /// Whether Redis may have given places that are not rows yet.
+    fn gathers(&self) -> bool {
+        self.gathers && self.locked_at.is_none()
     }
 
     /// `Open` as long as shoppers may join, `Upcoming` before that, `Ended` after it.
