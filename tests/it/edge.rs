@@ -174,7 +174,7 @@ mod stack {
         std::fs::write(&main, site).unwrap();
         let nginx = Nginx::run(dir.path(), address, std::fs::File::create(&errors).unwrap().into());
         let edge = Edge::of(nginx, dir).await;
-        for path in ["/zh/mail", "/en/recovery/password", "/zh/register/contact"] {
+        for path in ["/zh/mail", "/en/recovery/password", "/zh/register/contact", "/enter", "/line/7"] {
             let linked = format!("{path}?token=sesame");
             let client = edge.client();
             client.request(Method::GET, &linked).header("referer", &linked).send().await.expect(503);
