@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 
 const [SHOP, PAGES, FOLDER] = process.argv.slice(2);
 const V3_KEY = '0123456789abcdef0123456789abcdef';
@@ -59,10 +60,13 @@ async function opened({ pathname, search, searchParams }, referrer = '') {
   return [session?.id, session?.success_url];
 }
 
-async function pay({ provider, payment, scan }) {
+/** The payer pays; with a slow method, the bank refuses afterwards. */
+async function pay({ provider, payment, scan, refused }) {
   const { ask } = providers[provider];
   if (scan) await ask({ do: 'scan', payment });
-  for (const event of (await ask({ do: 'pay', payment })).events ?? []) {
+  const { events = [] } = await ask({ do: 'pay', payment, slow: Boolean(refused) });
+  if (refused) events.push(...(await ask({ do: 'settle', payment, good: false })).events);
+  for (const event of events) {
     const { headers, body } = await ask({ do: 'sign', event, at: Math.floor(Date.now() / 1000) });
     const answer = await fetch(`${SHOP}/api/webhooks/payments/${provider}`, { method: 'POST', headers, body });
     console.error(`${provider}: the shop answered ${answer.status} to ${event.type ?? event.event_type ?? event.trade_status}`);
@@ -75,7 +79,7 @@ const page = (content) => `<!doctype html><meta charset="utf-8"><meta name="view
 const server = createServer(async (request, response) => {
   const url = new URL(request.url, PAGES);
   if (request.method === 'POST') {
-    const { code, back, ...asked } = Object.fromEntries(url.searchParams);
+    const { code, back, ...asked } = { ...Object.fromEntries(url.searchParams), ...Object.fromEntries(new URLSearchParams(await text(request))) };
     const payment = code ? (await open()).find((one) => codeOf(one) === code) : asked;
     if (!payment) return response.writeHead(404).end();
     await pay(payment);
@@ -91,7 +95,7 @@ const server = createServer(async (request, response) => {
     return `<li>${name}: ${yuan(balance)} = captured ${yuan(captured)} − refunded ${yuan(refunded)} − fees ${yuan(fees)}`;
   }));
   const rows = shown.map(({ provider, payment, amount, scan = '' }) => `<form method="post" action="/?${new URLSearchParams({ provider, payment, scan, back })}">
-<p>${provider} ${Number.isNaN(amount) ? 'QR code' : yuan(amount)} <button>Pay</button> <small>${payment}</small></form>`);
+<p>${provider} ${Number.isNaN(amount) ? 'QR code' : yuan(amount)} <button>Pay</button>${provider === 'stripe' ? ' <button name="refused" value="yes">Pay by a bank that refuses</button>' : ''} <small>${payment}</small></form>`);
   response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page(`${rows.join('') || '<p>None.'}<h2>What the shop has</h2><ul>${balances.join('')}</ul>`));
 });
 server.listen(new URL(PAGES).port, '127.0.0.1', () => {

@@ -24,6 +24,7 @@ export default async function payments(run) {
   // WeChat Pay has a page for browsers on phones only. Alipay has its own on both.
   same(ways, [isPhone ? 'page' : 'code', 'page', 'page']);
   await payAtAnother(visitor, payers);
+  await payAfterARefusal(visitor, payers);
   await cancelWhilePaying(visitor, payers);
   await refund(visitor, orders[1]);
   await expireWhilePaying(visitor, payers);
@@ -62,7 +63,7 @@ const scan = (payers, code) => fetch(`${payers}/?code=${encodeURIComponent(code)
 
 /** Pays on the provider's page, or with a phone that scans the code. Both lead back to the paid order. */
 async function pay({ page, providers: [payers] }) {
-  if (page.url().startsWith(payers)) await page.getByRole('button', { name: 'Pay' }).click();
+  if (page.url().startsWith(payers)) await page.getByRole('button', { name: 'Pay', exact: true }).click();
   else same((await scan(payers, await codeOn(page))).status, 303);
   await page.locator('main[data-status="paid"]').waitFor();
 }
@@ -75,6 +76,23 @@ async function payAtAnother(visitor, payers) {
   await begin(visitor, 'wechatpay');
   await pay(visitor);
   await eventually('no payment waits', async () => (await (await fetch(payers)).text()).includes('None.'));
+}
+
+/** The payer's bank refuses after the provider's page led back. The order says so, and is paid at another provider. */
+async function payAfterARefusal(visitor, payers) {
+  const { page } = visitor;
+  const order = await buy(visitor);
+  await begin(visitor, 'stripe');
+  await page.getByRole('button', { name: 'bank that refuses' }).click();
+  await eventually('the refusal is told', async () => {
+    await show(visitor, order);
+    return page.locator('.alert').isVisible();
+  });
+  await visitor.inspect('payment-refused');
+  await begin(visitor, 'alipay');
+  await pay(visitor);
+  same(await page.locator('.alert').count(), 0, 'the refusal is forgotten');
+  ok((await (await fetch(payers)).text()).includes('None.'), 'no payment waits');
 }
 
 /** The order is cancelled in another window while the payer looks at the provider's page or the code. */
