@@ -196,7 +196,7 @@ const commands = {
   pay({ payment: name, amount, slow }) {
     const session = sessions.get(name);
     if (session?.status !== 'open') return { refused: session?.status ?? 'unknown' };
-    const intent = { id: id('pi'), object: 'payment_intent', amount: amount ?? session.amount_total, currency: session.currency, refunded: 0, metadata: intents.get(name), session: name };
+    const intent = { id: id('pi'), object: 'payment_intent', status: slow ? 'processing' : 'succeeded', amount: amount ?? session.amount_total, currency: session.currency, refunded: 0, metadata: intents.get(name), session: name };
     intents.set(intent.id, intent);
     Object.assign(session, { status: 'complete', payment_intent: intent.id, amount_total: intent.amount, payment_status: slow ? 'unpaid' : 'paid' });
     const charge = slow ? [] : [charged(intent)];
@@ -205,9 +205,11 @@ const commands = {
   /** The outcome of a slow method. */
   settle({ payment: name, good }) {
     const session = sessions.get(name);
+    const intent = intents.get(session.payment_intent);
+    intent.status = good ? 'succeeded' : 'requires_payment_method';
     if (good) {
       session.payment_status = 'paid';
-      charged(intents.get(session.payment_intent));
+      charged(intent);
     }
     return { events: [event(`checkout.session.async_payment_${good ? 'succeeded' : 'failed'}`, session)] };
   },

@@ -146,9 +146,12 @@ async fn payer_whose_card_is_refused_tries_again() {
     let slow = arena.fake.events(json!({"do": "pay", "payment": session, "slow": true}));
     assert_eq!(arena.deliver(&slow[0]).await.status, 204);
     assert_eq!(status_of(&mei, &url).await, "unpaid");
+    let order = order_at(&mei, &url).await.parse().unwrap();
+    let open = async || arena.shop.parts.store.payments().open_payments(order).await.unwrap().len();
     let failed = arena.fake.events(json!({"do": "settle", "payment": session, "good": false}));
     assert_eq!(arena.deliver(&failed[0]).await.status, 204);
     assert_eq!(mei.get(&url).await.json()["order"]["payment_declined"], true);
+    assert_eq!((arena.shop.parts.payments.close_due().await.unwrap(), open().await), (1, 0));
     let second = arena.again(&mei, &url).await;
     for event in arena.pay(&second).await {
         arena.deliver(&event).await;

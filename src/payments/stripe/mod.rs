@@ -105,6 +105,8 @@ struct List<T> {
 
 #[derive(Deserialize)]
 struct Intent {
+    #[serde(default)]
+    status: String,
     metadata: Option<Metadata>,
 }
 
@@ -235,6 +237,19 @@ impl Stripe {
         }
     }
 
+    async fn intent(&self, intent: &str) -> anyhow::Result<Intent> {
+        self.get(&format!("/v1/payment_intents/{intent}")).await
+    }
+
+    /// A complete session without money waits for a slow method. Once that has failed, the session takes no other.
+    async fn state(&self, session: Session) -> anyhow::Result<ChargeState> {
+        let state = session.state()?;
+        let waits = state == ChargeState::Open && session.status.as_deref() == Some("complete");
+        let Some(intent) = session.payment_intent.filter(|_| waits) else { return Ok(state) };
+        let has_failed = matches!(self.intent(&intent).await?.status.as_str(), "requires_payment_method" | "canceled");
+        Ok(if has_failed { ChargeState::Closed } else { state })
+    }
+
     /// The refund that was made under this id, if there is one: one that did not fail, or this attempt. Stripe forgets a
     /// request's key after a day, its refunds never.
     async fn made(&self, intent: &str, refund: &Refund) -> anyhow::Result<Option<StripeRefund>> {
@@ -307,7 +322,10 @@ impl Provider for Stripe {
 
     async fn find(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
         let Some(reference) = &payment.reference else { return Ok(ChargeState::Open) };
-        self.session(reference).await?.map_or(Ok(ChargeState::Open), |session| session.state())
+        match self.session(reference).await? {
+            Some(session) => self.state(session).await,
+            None => Ok(ChargeState::Open),
+        }
     }
 
     async fn close(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
@@ -315,8 +333,11 @@ impl Provider for Stripe {
         let path = format!("/v1/checkout/sessions/{reference}/expire");
         match self.ask::<Session>(Method::POST, &path, "", None).await? {
             Ok(expired) => expired.state(),
-            // It is not open: it expired before, or was paid. What it became decides.
-            Err(_) => self.session(reference).await?.map_or(Ok(ChargeState::Closed), |session| session.state()),
+            // It is not open: it expired before, or was paid.
+            Err(_) => match self.session(reference).await? {
+                Some(session) => self.state(session).await,
+                None => Ok(ChargeState::Closed),
+            },
         }
     }
 

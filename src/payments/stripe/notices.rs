@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Intent, Metadata, Session, Stripe, StripeRefund, from_stripe};
+use super::{Metadata, Session, Stripe, StripeRefund, from_stripe};
 use crate::PaymentError;
 use crate::provider::{RefundOutcome, Report, ReportKind};
 use domain::{DisputeState, Money, hex};
@@ -213,8 +213,7 @@ impl Stripe {
     /// What the shop wrote on a payment.
     async fn metadata_of(&self, intent: Option<String>) -> Result<Metadata, PaymentError> {
         let Some(intent) = intent else { return Ok(Metadata::default()) };
-        let path = format!("/v1/payment_intents/{intent}");
-        let intent: Intent = self.get(&path).await.map_err(PaymentError::Provider)?;
+        let intent = self.intent(&intent).await.map_err(PaymentError::Provider)?;
         Ok(Metadata { refund: None, ..intent.metadata.unwrap_or_default() })
     }
 }

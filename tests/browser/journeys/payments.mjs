@@ -88,7 +88,6 @@ async function payAfterARefusal(visitor, payers) {
     await show(visitor, order);
     return page.locator('.alert').isVisible();
   });
-  await visitor.inspect('payment-refused');
   await begin(visitor, 'alipay');
   await pay(visitor);
   same(await page.locator('.alert').count(), 0, 'the refusal is forgotten');
