@@ -314,6 +314,11 @@ impl Services {
         if self.secret.previous.is_some() {
             let detail = if changed > 0 { "second_factors_encrypted" } else { "previous_secret" };
             self.security.record(SecurityClass::SecretRotated, None, None, detail);
+            let endpoints = self.webhooks.re_encrypt_secrets().await?;
+            if endpoints > 0 {
+                info!(changed = endpoints, "encrypted signing secrets of endpoints with the new secret");
+            }
+            self.pusher.re_encrypt_key().await?;
         }
         if changed > 0 {
             info!(changed, "encrypted second factors with the new secret");

@@ -69,6 +69,14 @@ impl Pusher {
         Pusher { store, keys, transport, contact: format!("mailto:{}", contact.as_str()), metrics }
     }
 
+    /// Encrypts the shop's key at push services with the current secret, if it was encrypted with the other one.
+    pub async fn re_encrypt_key(&self) -> Result<(), StoreError> {
+        if self.store.push().push_key().await?.is_some() {
+            self.keys.load().await?;
+        }
+        Ok(())
+    }
+
     /// Sends a bounded number of messages that are due. Returns the number of attempts.
     pub async fn step(&self) -> Result<usize, StoreError> {
         let due = self.store.mail().pushes_due(MAX_PUSHES).await?;

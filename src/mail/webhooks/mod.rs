@@ -181,14 +181,26 @@ impl Webhooks {
 
     /// The secrets that sign now, the newest first; empty if the newest cannot be decrypted.
     async fn signing_secrets(&self, of: &Endpoint) -> Result<Vec<Secret>, StoreError> {
-        if let Some(renewed) = self.cipher.re_encrypt(of.id.as_bytes(), &of.secret) {
-            self.store.events().re_encrypt_secret(&of.id, &of.secret, &renewed).await?;
-        }
         let now = self.store.now().await?;
         let previous = of.previous.as_ref().filter(|(_, until)| *until > now).map(|(secret, _)| secret);
         let Some(secret) = self.decrypt(of, &of.secret) else { return Ok(Vec::new()) };
         let previous = previous.and_then(|previous| self.decrypt(of, previous));
         Ok(std::iter::once(secret).chain(previous).collect())
+    }
+
+    /// Finds secrets of endpoints that were encrypted with the shop's other secret and encrypts them with the current
+    /// one. Returns how many. May run in several processes at once.
+    pub async fn re_encrypt_secrets(&self) -> Result<u64, StoreError> {
+        let mut changed = 0;
+        for Endpoint { id, secret, previous, .. } in self.store.events().endpoints().await? {
+            for old in std::iter::once(secret).chain(previous.map(|(secret, _)| secret)) {
+                if let Some(new) = self.cipher.re_encrypt(id.as_bytes(), &old) {
+                    self.store.events().re_encrypt_secret(&id, &old, &new).await?;
+                    changed += 1;
+                }
+            }
+        }
+        Ok(changed)
     }
 
     fn decrypt(&self, of: &Endpoint, encrypted: &str) -> Option<Secret> {

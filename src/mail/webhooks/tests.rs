@@ -166,9 +166,16 @@ impl Bench {
 }
 
 fn webhooks(store: &Store, reach: Reach) -> Arc<Webhooks> {
+    webhooks_with(&secret_of("s"), store, reach)
+}
+
+fn webhooks_with(secret: &ShopSecret, store: &Store, reach: Reach) -> Arc<Webhooks> {
     let transport = OutsideTransport::new(&ClientTls::default(), reach);
-    let secret = ShopSecret::from(SecretString::from("s".repeat(64)));
-    Arc::new(Webhooks::new(store.clone(), &secret, transport, Arc::default()))
+    Arc::new(Webhooks::new(store.clone(), secret, transport, Arc::default()))
+}
+
+fn secret_of(letter: &str) -> ShopSecret {
+    ShopSecret::from(SecretString::from(letter.repeat(64)))
 }
 
 #[tokio::test]
@@ -321,6 +328,25 @@ async fn both_secrets_sign_for_a_day_after_a_rotation() {
     assert_eq!(signed, [(true, true), (true, true), (true, false)]);
     let read = bench.webhooks.reveal(&endpoint, "admin").await.unwrap().unwrap();
     assert_eq!(read.text(), new.text());
+}
+
+#[tokio::test]
+async fn both_secrets_of_an_endpoint_outlive_a_new_secret_of_the_shop() {
+    let bench = Bench::open().await;
+    let program = Program::start(OK).await;
+    let (endpoint, first) = bench.add(&program).await;
+    let second = bench.webhooks.rotate(&endpoint, "admin").await.unwrap().unwrap();
+    let both = ShopSecret { previous: Some(secret_of("s").current), ..secret_of("t") };
+    let during = webhooks_with(&both, &bench.store, Reach::Local);
+    for changed in [2, 0] {
+        assert_eq!(during.re_encrypt_secrets().await.unwrap(), changed);
+    }
+    bench.ping(&endpoint).await;
+    let after = webhooks_with(&secret_of("t"), &bench.store, Reach::Local);
+    after.step().await.unwrap();
+    after.settle().await;
+    let sent = program.gets(1).await.remove(0);
+    assert!(sent.is_signed_with(&first) && sent.is_signed_with(&second));
 }
 
 #[tokio::test]

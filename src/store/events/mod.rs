@@ -215,9 +215,11 @@ impl EventStore<'_> {
         Ok(true)
     }
 
-    /// Replaces the encrypted form of the same secret.
+    /// Replaces the encrypted form of the same secret, whether it is the present one or the one before.
     pub async fn re_encrypt_secret(self, id: &str, old: &str, new: &str) -> Result<(), StoreError> {
-        let sql = "UPDATE event_endpoints SET secret = $3 WHERE id = $1 AND secret = $2";
+        let sql = "UPDATE event_endpoints SET
+               secret = CASE WHEN secret = $2 THEN $3 ELSE secret END,
+               previous_secret = CASE WHEN previous_secret = $2 THEN $3 ELSE previous_secret END WHERE id = $1";
         sqlx::query(sql).bind(id).bind(old).bind(new).execute(&self.pool).await?;
         Ok(())
     }
