@@ -116,6 +116,38 @@ mod stack {
         assert!(head.contains("\r\nx-forwarded-for: 203.0.113.9\r\n"), "{head}");
     }
 
+    /// The browser of another shop's page compares the origin in the answer with its own.
+    #[tokio::test]
+    async fn copy_of_a_button_or_line_is_for_the_origin_that_asked() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let edge = Edge::before(listener.local_addr().unwrap()).await;
+        let program = tokio::spawn(async move {
+            loop {
+                let (mut connection, _) = listener.accept().await.unwrap();
+                let mut head = vec![0; 4096];
+                let count = connection.read(&mut head).await.unwrap();
+                let head = String::from_utf8_lossy(&head[..count]).to_lowercase();
+                let origin = head.lines().find_map(|line| line.strip_prefix("origin: ")).unwrap_or_default();
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\nCache-Control: public, max-age=60\r\nVary: origin\r\n\
+                     Access-Control-Allow-Origin: {origin}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                );
+                connection.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let client = edge.client();
+        for path in ["/api/sales/7/button", "/api/sales/7/line"] {
+            for (origin, cached) in
+                [("https://a.example", "MISS"), ("https://b.example", "MISS"), ("https://a.example", "HIT")]
+            {
+                let answer = client.request(Method::GET, path).header("origin", origin).send().await.expect(200);
+                let seen = (answer.header("access-control-allow-origin"), answer.header("x-cache"));
+                assert_eq!(seen, (origin, cached), "{path}");
+            }
+        }
+        program.abort();
+    }
+
     #[tokio::test]
     async fn sign_ins_of_one_address_are_limited_and_others_go_on() {
         let edge = Edge::before(free_address()).await;
