@@ -103,6 +103,27 @@ mod stack {
         }
     }
 
+    /// The broker sends a consumer 64 messages that are not acknowledged, and nothing more.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn locked_sale_with_more_messages_than_a_consumer_takes_delays_no_other() {
+        const ORDERS: u64 = 80;
+        let shop = Plan::on(Rung::Rabbit).await.start().await;
+        let (locked, other) = (shop.open(NewSale::of(ORDERS as i64)).await, shop.open(NewSale::of(9)).await);
+        let mut lock = lock(&shop, &locked).await;
+        // One after the other, so that each is a message.
+        for n in 0..ORDERS {
+            shop.shopper(n).buy_one(&locked).await;
+        }
+        for n in 0..3 {
+            let order = shop.shopper(n).buy_one(&other).await;
+            shop.shopper(n).wait_for_status(&other, &order, "unpaid").await;
+        }
+        assert_eq!(shop.numbers(&locked).await["sold"], 0);
+        sqlx::raw_sql("ROLLBACK").execute(&mut lock).await.unwrap();
+        shop.wait_for_sold(&locked, ORDERS as i64, TIMEOUT).await;
+        shop.audit_is_clean().await;
+    }
+
     /// A confirmation that waits for a lock began before the time of its reservation was over. The one after it is refused.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn refused_confirmation_stays_refused_although_an_earlier_one_waits() {

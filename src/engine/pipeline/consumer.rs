@@ -23,9 +23,8 @@ use store::{HeldUnits, PersistedClaim, PersistedOrder, Store, StoreError};
 const MAX_BATCH: usize = 1024;
 /// Delay before the next attempt after a failure.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
-/// Deliveries that the consumer holds for sales that can't be written. Further ones stay at the source, which delivers
-/// them again later.
-const MAX_HELD: usize = 1000;
+/// Pause after deliveries were put back, so that those of a locked sale do not go round as fast as the source can.
+const PUT_BACK_PAUSE: Duration = Duration::from_millis(200);
 /// How long deliveries are held while the database fails. After that they return to the source, which may deliver them to a
 /// consumer with a working connection. RabbitMQ ends consumers that hold messages for half an hour.
 const MAX_HOLD_TIME: Duration = Duration::from_secs(60);
@@ -83,7 +82,6 @@ impl Consumer {
             delivery.items.iter().flatten().any(|item: &OutboxItem| postponed.contains(&item.owner()))
         };
         (*held, deliveries) = deliveries.into_iter().partition(is_postponed);
-        held.truncate(MAX_HELD);
         let mut persisted = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
             let refused: Vec<OutboxItem> =
@@ -100,7 +98,11 @@ impl Consumer {
             source.set_aside(&delivery, &refused).await?;
             self.metrics.dead_lettered.inc_by(refused.len().max(1) as u64);
         }
-        source.finish(&persisted).await
+        source.finish(&persisted).await?;
+        if source.put_back(held).await? {
+            stop.run_until_cancelled(tokio::time::sleep(PUT_BACK_PAUSE)).await;
+        }
+        Ok(())
     }
 
     /// Retries while the database fails.

@@ -38,6 +38,11 @@ pub fn routing_key(name: Option<&str>) -> &'static str {
     if is_share { SHARE.key } else { ORDER.key }
 }
 
+/// Whether a message has the number of its items in this header.
+pub(super) fn is_count(header: &str) -> bool {
+    KINDS.iter().any(|kind| kind.count == header)
+}
+
 /// The body of [`ORDER`].
 #[derive(Serialize, Deserialize)]
 struct OrdersBody {

@@ -137,6 +137,16 @@ impl Rabbit {
     }
 }
 
+/// The properties for publishing a message again, with only the headers that `keeps` names: the broker adds its own.
+pub(super) fn with_headers(properties: &BasicProperties, keeps: impl Fn(&str) -> bool) -> BasicProperties {
+    let headers = properties.headers().iter().flat_map(FieldTable::inner);
+    let mut kept = FieldTable::default();
+    for (name, value) in headers.filter(|(name, _)| keeps(name.as_str())) {
+        kept.insert(name.clone(), value.clone());
+    }
+    properties.clone().with_delivery_mode(2).with_headers(kept)
+}
+
 async fn declare(channel: &Channel) -> Result<(), lapin::Error> {
     let durable = ExchangeDeclareOptions { durable: true, ..Default::default() };
     channel.exchange_declare(EXCHANGE.into(), ExchangeKind::Topic, durable, FieldTable::default()).await?;

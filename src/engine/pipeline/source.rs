@@ -7,6 +7,8 @@ use anyhow::Context;
 use async_trait::async_trait;
 use boxed::boxed;
 use futures::StreamExt;
+use futures::future::try_join_all;
+use lapin::BasicProperties;
 use lapin::message::Delivery as Message;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, BasicRejectOptions};
 use lapin::types::{AMQPValue, FieldTable};
@@ -16,7 +18,7 @@ use super::outbox::Outboxes;
 use crate::pipeline::message::{self, Message as SingleMessage};
 use crate::pipeline::outbox;
 use crate::pipeline::outbox::{Entry, Group};
-use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, ORDER_QUEUE, Rabbit};
+use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, ORDER_QUEUE, Rabbit, with_headers};
 use crate::redis::connection;
 use crate::redis::connection::RedisConnection;
 use base::config::ServiceAddress;
@@ -35,6 +37,8 @@ pub struct Delivery {
     pub tag: Tag,
     /// Without items, the reason why the content could not be parsed.
     pub items: Result<Vec<OutboxItem>, String>,
+    /// The message itself, for publishing it again. `None` for an outbox entry.
+    message: Option<(BasicProperties, Vec<u8>)>,
 }
 
 impl fmt::Display for Tag {
@@ -58,6 +62,10 @@ pub trait OrderSource: Send {
     /// Turns a delivery into dead letters. Either it could not be parsed, or the `refused` items can never be persisted
     /// and the others have been.
     async fn set_aside(&mut self, delivery: &Delivery, refused: &[OutboxItem]) -> anyhow::Result<()>;
+
+    /// Makes room for other deliveries if too many are held: takes some out of `held`, which are delivered again later.
+    /// Returns `true` if that may be at once, so that the caller pauses.
+    async fn put_back(&mut self, held: &mut Vec<Delivery>) -> anyhow::Result<bool>;
 
     /// Returns all unfinished deliveries.
     async fn close(self: Box<Self>);
@@ -87,12 +95,15 @@ impl Origin {
 /// not see messages in flight ([`crate::pipeline::recovery`]), so there are few enough to persist them within a second
 /// even with 256 orders each. There are enough for a batch of messages with one order each.
 const PREFETCH: u16 = 64;
+/// Messages that the consumer holds for sales that can't be written. The broker sends nothing more once the whole prefetch
+/// is held, so from here on they go to the end of the queue.
+const MAX_HELD_MESSAGES: usize = PREFETCH as usize / 2;
 /// How long to wait for the first message of a batch.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long to wait for each further message. A single order is not noticeably delayed; under load the batch fills up
 /// anyway.
 const LINGER: Duration = Duration::from_millis(3);
-/// How long to wait for the confirm of a dead letter. After that the deliveries return to the queue.
+/// How long to wait for the confirms of dead letters and of messages that are put back. After that the deliveries return to the queue.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 
 struct RabbitSource {
@@ -112,9 +123,10 @@ impl RabbitSource {
     }
 }
 
-fn delivery(message: &Message) -> Delivery {
-    let kind = message.properties.kind().as_ref().map(|kind| kind.as_str());
-    Delivery { tag: Tag::Message(message.delivery_tag), items: message::parse(kind, &message.data) }
+fn delivery(Message { delivery_tag, properties, data, .. }: Message) -> Delivery {
+    let kind = properties.kind().as_ref().map(|kind| kind.as_str());
+    let items = message::parse(kind, &data);
+    Delivery { tag: Tag::Message(delivery_tag), items, message: Some((properties, data)) }
 }
 
 #[async_trait]
@@ -126,7 +138,7 @@ impl OrderSource for RabbitSource {
         // The broker sends no more than the prefetch, so there is nothing to wait for beyond it.
         while orders < max_orders && batch.len() < PREFETCH.into() {
             let Ok(message) = tokio::time::timeout(wait, self.consumer.next()).await else { break };
-            let delivery = delivery(&message.context("RabbitMQ has ended the subscription")??);
+            let delivery = delivery(message.context("RabbitMQ has ended the subscription")??);
             orders += delivery.items.as_ref().map_or(1, Vec::len);
             batch.push(delivery);
             wait = LINGER;
@@ -165,6 +177,22 @@ impl OrderSource for RabbitSource {
         Ok(self.rabbit.channel.basic_ack(tag, BasicAckOptions::default()).await?)
     }
 
+    /// Publishes messages to the end of the queue before it acknowledges them. A message that is rejected would return to
+    /// the head, before those of other sales.
+    async fn put_back(&mut self, held: &mut Vec<Delivery>) -> anyhow::Result<bool> {
+        if held.len() < MAX_HELD_MESSAGES {
+            return Ok(false);
+        }
+        let messages = held.iter().filter_map(|delivery| delivery.message.as_ref());
+        let sent = try_join_all(messages.map(|(properties, body)| {
+            self.rabbit.publish("", ORDER_QUEUE, with_headers(properties, message::is_count), body)
+        }));
+        tokio::time::timeout(CONFIRM_TIMEOUT, sent).await.context("RabbitMQ does not confirm what is put back")??;
+        self.finish(held).await?;
+        held.clear();
+        Ok(true)
+    }
+
     async fn close(self: Box<Self>) {
         self.rabbit.close().await;
     }
@@ -180,6 +208,8 @@ const ORDERS_PER_ENTRY: usize = 16;
 /// A member that has not finished an entry for this long is probably dead. No transaction takes this long.
 const STALE_AFTER: Duration = Duration::from_secs(10);
 const STALE_CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// Entries that the consumer holds for sales that can't be written. Further ones are forgotten and soon stale.
+const MAX_HELD_ENTRIES: usize = 1000;
 
 struct StreamSource {
     /// A connection of its own, for blocking reads.
@@ -233,6 +263,7 @@ impl OrderSource for StreamSource {
             tag: Tag::Entry(entry.bucket, entry.id),
             // The log of the move to the dead letters says more.
             items: entry.items.ok_or_else(|| "its fields are wrong".to_owned()),
+            message: None,
         });
         Ok(deliveries.collect())
     }
@@ -248,6 +279,11 @@ impl OrderSource for StreamSource {
             Some(entry) => Ok(outbox::set_aside(&mut self.master, &entry).await?),
             None => Ok(()),
         }
+    }
+
+    async fn put_back(&mut self, held: &mut Vec<Delivery>) -> anyhow::Result<bool> {
+        held.truncate(MAX_HELD_ENTRIES);
+        Ok(false)
     }
 
     async fn close(self: Box<Self>) {

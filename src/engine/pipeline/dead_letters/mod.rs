@@ -19,9 +19,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use crate::pipeline::message::{self, KINDS};
+use crate::pipeline::message;
 use crate::pipeline::outbox;
-use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, Rabbit};
+use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, Rabbit, with_headers};
 use crate::redis::connection::RedisConnection;
 use crate::redis::{keys, parse_time};
 use base::clock::Clock;
@@ -297,7 +297,7 @@ impl DeadLetterReader {
     /// Publishes a message to the exchange as it was first published.
     async fn replay(&self, message: &Delivery) -> anyhow::Result<()> {
         let key = message::routing_key(message_type(message));
-        self.publish(EXCHANGE, key, message, |header| KINDS.iter().any(|kind| kind.count == header)).await
+        self.publish(EXCHANGE, key, message, message::is_count).await
     }
 
     /// Publishes a copy of a message with these headers and waits for the confirm.
@@ -308,13 +308,7 @@ impl DeadLetterReader {
         message: &Delivery,
         keeps: impl Fn(&str) -> bool,
     ) -> anyhow::Result<()> {
-        let headers = message.properties.headers().iter().flat_map(FieldTable::inner);
-        let mut kept = FieldTable::default();
-        for (name, value) in headers.filter(|(name, _)| keeps(name.as_str())) {
-            kept.insert(name.clone(), value.clone());
-        }
-        let properties = message.properties.clone().with_delivery_mode(2).with_headers(kept);
-        let published = self.rabbit.publish(exchange, key, properties, &message.data);
+        let published = self.rabbit.publish(exchange, key, with_headers(&message.properties, keeps), &message.data);
         tokio::time::timeout(ANSWER_TIMEOUT, published).await.context("RabbitMQ does not confirm")?
     }
 
