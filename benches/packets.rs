@@ -26,7 +26,7 @@ use domain::{PacketId, UserId};
 use engine::batching::Batcher;
 use engine::packets::directory::PacketDirectory;
 use engine::packets::give::SPLIT_BUCKETS;
-use engine::packets::redis::RedisShares;
+use engine::packets::redis::{RedisShares, Staged};
 use engine::packets::{ShareBackend, ShareClaims, ShareDecision};
 use engine::redis::connection;
 use engine::redis::connection::RedisConnection;
@@ -121,8 +121,9 @@ async fn in_batches(master: &RedisConnection, store: &Store, buckets: u8) -> any
         backend.unload(bucket).await?;
         let indices = (part as i64..SHOP_CLAIMS).step_by(buckets.into());
         let shares: Vec<Share> = indices.map(|index| Share { index, amount: 1 }).collect();
-        backend.stage(bucket, 1, &shares, &[]).await?;
-        ensure!(backend.load(bucket, &packet(buckets), 1, false).await?, "another process loads the packet");
+        let mut staged = Staged::default();
+        backend.stage(bucket, 1, &mut staged, &shares, &[]).await?;
+        ensure!(backend.load(bucket, &packet(buckets), 1, false, staged).await?, "another process loads the packet");
     }
     let batcher = Batcher::new(Arc::new(ShareClaims(Arc::new(backend.clone()))), Arc::new(Metrics::default()));
     let left = Arc::new(AtomicI64::new(SHOP_CLAIMS));

@@ -33,6 +33,7 @@ mod open_packets;
 mod order_changes;
 mod outages;
 mod outbox;
+mod packet_sync;
 mod payment_provider;
 mod plans;
 mod rehearse;

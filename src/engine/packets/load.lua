@@ -1,10 +1,14 @@
 -- Creates a bucket of a packet from the shares and users under the loading keys.
 -- KEYS 1 packet hash, 2 unclaimed list, 3 users hash, 4 loading list, 5 loading users
--- ARGV 1 epoch, 2 opens in ms, 3 expires in ms, 4 "1" if this server may grant shares at once
--- Returns 0 when the bucket exists already, otherwise 1
+-- ARGV 1 epoch, 2 opens in ms, 3 expires in ms, 4 "1" if this server may grant shares at once, 5 number of staged shares,
+--      6 number of staged users
+-- Returns 0 when the bucket exists already, -1 when a loading key is incomplete, otherwise 1
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('UNLINK', KEYS[4], KEYS[5])
   return 0
+end
+if redis.call('LLEN', KEYS[4]) ~= tonumber(ARGV[5]) or redis.call('HLEN', KEYS[5]) ~= tonumber(ARGV[6]) then
+  return -1
 end
 redis.call('UNLINK', KEYS[2], KEYS[3])
 for n = 2, 3 do

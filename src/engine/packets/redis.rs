@@ -46,6 +46,13 @@ const PAGE_SIZE: usize = 1000;
 /// Staging keys expire after this time, in case a load is never finished.
 const STAGING_TTL_SECONDS: i64 = 600;
 
+/// How many shares and users are staged for a bucket.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Staged {
+    unclaimed: usize,
+    users: i64,
+}
+
 /// The state of a bucket on the master.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedShares {
@@ -92,11 +99,12 @@ impl RedisShares {
         answers.await?.into_iter().map(|answers| loaded_shares(&answers?)).collect()
     }
 
-    /// Writes shares and users to staging keys, which [`RedisShares::load`] renames into place.
+    /// Adds shares and users to staging keys, which [`RedisShares::load`] renames into place.
     pub async fn stage(
         &self,
         bucket: Bucket,
         epoch: i64,
+        staged: &mut Staged,
         unclaimed: &[Share],
         users: &[(UserId, Share)],
     ) -> Result<(), Unavailable> {
@@ -106,28 +114,43 @@ impl RedisShares {
             let words: Vec<String> = chunk.iter().map(Share::to_string).collect();
             pipe.rpush(&list, words).expire(&list, STAGING_TTL_SECONDS);
             let _: Value = pipe.query_async(&mut self.master.clone()).await?;
+            staged.unclaimed += chunk.len();
         }
         for chunk in users.chunks(PAGE_SIZE) {
             let mut pipe = redis::pipe();
             let fields: Vec<(ShortId, String)> = chunk.iter().map(|(u, s)| (ShortId::of(u.0), s.to_string())).collect();
-            pipe.hset_multiple(&hash, &fields).expire(&hash, STAGING_TTL_SECONDS);
-            let _: Value = pipe.query_async(&mut self.master.clone()).await?;
+            pipe.cmd("HSET").arg(&hash).arg(&fields).expire(&hash, STAGING_TTL_SECONDS).ignore();
+            // A user may be in the outbox with another share than in the database.
+            let (new,): (i64,) = pipe.query_async(&mut self.master.clone()).await?;
+            staged.users += new;
         }
         Ok(())
     }
 
     /// Creates a bucket from its staging keys. Returns `false` if another process has created it already. A bucket that
     /// is loaded `closed` grants nothing until [`crate::redis::replay::open`] is called.
-    pub async fn load(&self, bucket: Bucket, packet: &Packet, epoch: i64, closed: bool) -> Result<bool, Unavailable> {
+    pub async fn load(
+        &self,
+        bucket: Bucket,
+        packet: &Packet,
+        epoch: i64,
+        closed: bool,
+        staged: Staged,
+    ) -> Result<bool, Unavailable> {
         let mut call = self.scripts.load.key(keys::hash(bucket));
         call.key(keys::unclaimed(bucket)).key(keys::users(bucket));
         call.key(keys::loading(bucket, epoch)).key(keys::loading_users(bucket, epoch));
         call.arg(epoch)
             .arg(packet.opens_at.as_millisecond())
             .arg(packet.expires_at.as_millisecond())
-            .arg(i64::from(!closed));
-        let loaded: i64 = call.invoke_async(&mut self.master.clone()).await?;
-        Ok(loaded == 1)
+            .arg(i64::from(!closed))
+            .arg(staged.unclaimed)
+            .arg(staged.users);
+        match call.invoke_async(&mut self.master.clone()).await? {
+            1 => Ok(true),
+            0 => Ok(false),
+            _ => Err(Unavailable("the staged shares are incomplete".into())),
+        }
     }
 
     pub(crate) async fn set_expiry(&self, bucket: Bucket, epoch: i64, packet: &Packet) -> Result<(), Unavailable> {

@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::redis::{LoadedShares, RedisShares};
+use super::redis::{LoadedShares, RedisShares, Staged};
 use crate::pipeline::outbox;
 use crate::pipeline::rabbit::Monitor;
 use crate::pipeline::recovery::{Action, KeyState, Recovery, SERVE_TIMEOUT};
@@ -384,12 +384,12 @@ impl PacketSync {
             after = Some(last.share);
             taken.extend(page.iter().map(|claim| (claim.share, (claim.user_id, claim.share()))));
         }
-        let all: Vec<Bucket> = buckets(packet).collect();
+        let mut all: Vec<(Bucket, Staged)> = buckets(packet).map(|bucket| (bucket, Staged::default())).collect();
         for part in 0..=(packet.count - 1) / SHARES_PER_PART {
-            self.stage_part(packet, &all, epoch, part, &taken).await?;
+            self.stage_part(packet, &mut all, epoch, part, &taken).await?;
         }
-        for &bucket in &all {
-            if self.shares.load(bucket, packet, epoch, closed).await? {
+        for (bucket, staged) in all {
+            if self.shares.load(bucket, packet, epoch, closed, staged).await? {
                 self.metrics.packets_loaded.inc();
             }
         }
@@ -400,14 +400,15 @@ impl PacketSync {
     async fn stage_part(
         &self,
         packet: &Packet,
-        all: &[Bucket],
+        all: &mut [(Bucket, Staged)],
         epoch: i64,
         part: i64,
         taken: &HashMap<i64, (UserId, Share)>,
     ) -> anyhow::Result<()> {
         let shares = self.store.packets().part(packet.id, part).await?;
-        for (n, &bucket) in all.iter().enumerate() {
-            let of_bucket = shares.iter().filter(|share| share.index as usize % all.len() == n);
+        let count = all.len();
+        for (n, (bucket, staged)) in all.iter_mut().enumerate() {
+            let of_bucket = shares.iter().filter(|share| share.index as usize % count == n);
             let (mut unclaimed, mut users) = (Vec::new(), Vec::new());
             for share in of_bucket {
                 match taken.get(&share.index) {
@@ -415,7 +416,7 @@ impl PacketSync {
                     None => unclaimed.push(*share),
                 }
             }
-            self.shares.stage(bucket, epoch, &unclaimed, &users).await?;
+            self.shares.stage(*bucket, epoch, staged, &unclaimed, &users).await?;
         }
         Ok(())
     }
