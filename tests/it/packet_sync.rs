@@ -10,6 +10,7 @@ mod stack {
     use domain::{Bucket, PacketId, UserId};
     use engine::packets::directory::PacketDirectory;
     use engine::packets::redis::{RedisShares, Staged};
+    use engine::packets::sync::PacketSync;
     use engine::redis::{connection, keys};
     use redis::AsyncCommands;
     use store::Store;
@@ -37,7 +38,7 @@ mod stack {
         }
 
         async fn is_loaded(&self, packet: &Packet) -> bool {
-            self.shares.survey(&[Bucket::whole(packet.id)]).await.unwrap()[0].is_some()
+            self.shares.survey(&[Bucket::whole(packet.id)]).await.unwrap()[0].as_ref().unwrap().is_some()
         }
     }
 
@@ -89,5 +90,22 @@ mod stack {
                 "{lost:?}"
             );
         }
+    }
+
+    #[tokio::test]
+    async fn packet_that_cannot_be_loaded_holds_up_no_other() {
+        let packets = Packets::new().await;
+        let (failing, other) = (packet(7), packet(8));
+        for packet in [&failing, &other] {
+            packets.store.packets().give(packet, &[1; SHARES as usize], None, None, 2).await.unwrap();
+        }
+        let staging = keys::loading(Bucket::whole(failing.id), 1);
+        let () = packets.shares.connection().set(staging, "not a list").await.unwrap();
+        let metrics = Arc::default();
+        let packet_sync =
+            PacketSync::new(packets.shares.clone(), packets.store.clone(), None, Clock::system(), metrics);
+        let error = packet_sync.step().await.unwrap_err();
+        assert!(error.to_string().contains("WRONGTYPE"), "{error:#}");
+        assert!(!packets.is_loaded(&failing).await && packets.is_loaded(&other).await);
     }
 }

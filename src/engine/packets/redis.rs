@@ -89,14 +89,17 @@ impl RedisShares {
         self.master.clone()
     }
 
-    /// The state of each bucket; `None` where it is not loaded.
-    pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<Option<LoadedShares>>, Unavailable> {
+    /// The state of each bucket; `None` where it is not loaded, and an error where its server does not answer.
+    pub async fn survey(
+        &self,
+        buckets: &[Bucket],
+    ) -> Result<Vec<Result<Option<LoadedShares>, Unavailable>>, Unavailable> {
         let answers = self.master.each(buckets, |pipe, bucket| {
             pipe.hmget(keys::hash(bucket), &["Epoch", "State", "Expires", "Server"]);
             pipe.llen(keys::unclaimed(bucket)).hlen(keys::users(bucket)).xlen(keys::outbox(bucket));
             pipe.cmd("EVAL").arg(include_str!("server.lua")).arg(1).arg(keys::hash(bucket))
         });
-        answers.await?.into_iter().map(|answers| loaded_shares(&answers?)).collect()
+        Ok(answers.await?.into_iter().map(|answers| loaded_shares(&answers?)).collect())
     }
 
     /// Adds shares and users to staging keys, which [`RedisShares::load`] renames into place.

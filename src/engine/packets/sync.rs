@@ -10,12 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxed::boxed;
+use futures::future::join_all;
 use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::redis::{LoadedShares, RedisShares, Staged};
+use crate::batching::Unavailable;
 use crate::pipeline::outbox;
 use crate::pipeline::rabbit::Monitor;
 use crate::pipeline::recovery::{Action, KeyState, Recovery, SERVE_TIMEOUT};
@@ -86,7 +88,8 @@ impl PacketSync {
         PacketSync { shares, store, clock, metrics, state: Mutex::new(state) }
     }
 
-    /// One step over the packets that are due.
+    /// One step over the packets that are due. Trouble with one packet, or with the server of one of its buckets, does not
+    /// delay the others; the first error is returned.
     pub async fn step(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock().await;
         let now = self.store.now().await?;
@@ -97,48 +100,74 @@ impl PacketSync {
             state.recovering |= !waiting.is_empty();
             packets = self.due(&mut state, now).await?;
         }
-        let mut surveys: Vec<Option<Vec<LoadedShares>>> = Vec::with_capacity(packets.len());
+        let mut failure = None;
+        let mut reachable: Vec<(&Packet, Option<Vec<LoadedShares>>)> = Vec::with_capacity(packets.len());
         for chunk in packets.chunks(SURVEY_SIZE) {
-            surveys.extend(self.survey_all(chunk).await?);
+            for (packet, loaded) in chunk.iter().zip(self.survey_all(chunk).await?) {
+                match loaded {
+                    Ok(loaded) => reachable.push((packet, loaded)),
+                    Err(error) => {
+                        // A packet that waits for the replay goes on waiting.
+                        waiting.remove(&packet.id);
+                        failure = failure.or(Some(error.into()));
+                    }
+                }
+            }
         }
         let mut key_states: Vec<_> =
-            packets.iter().zip(&surveys).map(|(packet, loaded)| (packet.id, key_state(packet, loaded))).collect();
+            reachable.iter().map(|(packet, loaded)| (packet.id, key_state(packet, loaded))).collect();
         self.await_replay(&waiting, &mut key_states).await?;
         state.recovering = key_states.iter().any(|(_, state)| !matches!(state, KeyState::New | KeyState::Open));
         let actions = state.recovery.step(key_states).await;
         let surveyed: HashSet<PacketId> = packets.iter().map(|packet| packet.id).collect();
         state.incomplete.retain(|id| surveyed.contains(id));
         state.winding_up.clear();
-        for ((packet, loaded), action) in packets.iter().zip(surveys).zip(actions) {
-            let loaded = loaded.unwrap_or_default();
-            if loaded.iter().any(|bucket| bucket.expires_ms != packet.expires_at.as_millisecond()) {
-                self.apply_expiry(packet).await?;
-            }
-            match action {
-                Action::LoadOpen => self.load(packet, false).await?,
-                Action::LoadClosed => {
-                    self.load(packet, true).await?;
-                    state.recovery.loaded(packet.id);
-                }
-                Action::Open => {
-                    self.replay_claims(packet).await?;
-                    for (bucket, loaded) in buckets(packet).zip(&loaded) {
-                        replay::open(&self.shares.connection(), bucket, loaded.generation).await?;
-                    }
-                }
-                Action::Wait => {}
-                Action::Maintain => {
-                    let is_over = now >= packet.expires_at;
-                    if is_over || loaded.iter().all(|bucket| bucket.unclaimed == 0) {
-                        state.winding_up.insert(packet.id);
-                        self.wind_up(packet, &loaded, &mut state).await?;
-                    }
-                }
+        for ((packet, loaded), action) in reachable.into_iter().zip(actions) {
+            if let Err(error) = self.act(packet, &loaded.unwrap_or_default(), action, now, &mut state).await {
+                failure = failure.or(Some(error));
+                // Without Redis or the database the others would only fail as well.
+                self.shares.connection().check_any_master().await?;
+                self.store.ping().await?;
             }
         }
         if state.unloaded_at.is_none_or(|at| at.elapsed() >= UNLOAD_INTERVAL) {
             state.unloaded_at = Some(Instant::now());
-            self.unload_settled().await?;
+            failure = failure.or(self.unload_settled().await.err());
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    async fn act(
+        &self,
+        packet: &Packet,
+        loaded: &[LoadedShares],
+        action: Action,
+        now: Timestamp,
+        state: &mut SyncState,
+    ) -> anyhow::Result<()> {
+        if loaded.iter().any(|bucket| bucket.expires_ms != packet.expires_at.as_millisecond()) {
+            self.apply_expiry(packet).await?;
+        }
+        match action {
+            Action::LoadOpen => self.load(packet, false).await?,
+            Action::LoadClosed => {
+                self.load(packet, true).await?;
+                state.recovery.loaded(packet.id);
+            }
+            Action::Open => {
+                self.replay_claims(packet).await?;
+                for (bucket, loaded) in buckets(packet).zip(loaded) {
+                    replay::open(&self.shares.connection(), bucket, loaded.generation).await?;
+                }
+            }
+            Action::Wait => {}
+            Action::Maintain => {
+                let is_over = now >= packet.expires_at;
+                if is_over || loaded.iter().all(|bucket| bucket.unclaimed == 0) {
+                    state.winding_up.insert(packet.id);
+                    self.wind_up(packet, loaded, state).await?;
+                }
+            }
         }
         Ok(())
     }
@@ -212,20 +241,24 @@ impl PacketSync {
         Ok(due.into_values().collect())
     }
 
-    /// Passes a packet's expiry on to Redis.
+    /// Passes a packet's expiry on to each bucket in Redis whose server answers.
     pub(crate) async fn apply_expiry(&self, packet: &Packet) -> anyhow::Result<()> {
         let all: Vec<Bucket> = buckets(packet).collect();
+        let mut failure = None;
         for (bucket, loaded) in all.iter().zip(self.shares.survey(&all).await?) {
-            if let Some(loaded) = loaded {
-                self.shares.set_expiry(*bucket, loaded.generation.epoch, packet).await?;
-            }
+            let done = match loaded {
+                Ok(Some(loaded)) => self.shares.set_expiry(*bucket, loaded.generation.epoch, packet).await,
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            failure = failure.or(done.err());
         }
-        Ok(())
+        Ok(failure.map_or(Ok(()), Err)?)
     }
 
     /// The state of all buckets of a packet; `None` if one of them is not loaded.
     async fn survey(&self, packet: &Packet) -> anyhow::Result<Option<Vec<LoadedShares>>> {
-        Ok(self.shares.survey(&buckets(packet).collect::<Vec<_>>()).await?.into_iter().collect())
+        Ok(self.survey_all(std::slice::from_ref(packet)).await?.remove(0)?)
     }
 
     /// Closes a packet that is empty or over. Settles it once the database has every claim that Redis granted.
@@ -258,12 +291,10 @@ impl PacketSync {
     /// Deletes the keys of packets that were settled a while ago. No process reads their outboxes any more.
     async fn unload_settled(&self) -> anyhow::Result<()> {
         let now = self.store.now().await?;
-        for packet in self.store.packets().settled(now - UNLOAD_UNTIL, now - UNLOAD_AFTER).await? {
-            for bucket in buckets(&packet) {
-                self.shares.unload(bucket).await?;
-            }
-        }
-        Ok(())
+        let settled = self.store.packets().settled(now - UNLOAD_UNTIL, now - UNLOAD_AFTER).await?;
+        // At once, because each bucket of a dead server takes its time to fail.
+        let unloaded = join_all(settled.iter().flat_map(buckets).map(|bucket| self.shares.unload(bucket))).await;
+        Ok(unloaded.into_iter().collect::<Result<_, _>>()?)
     }
 
     /// Whether the database has the claim of every user with a share in Redis. Claims that are missing at two steps in a
@@ -303,11 +334,19 @@ impl PacketSync {
         }
     }
 
-    /// The state of each packet's buckets in Redis; `None` if one of them is not loaded.
-    async fn survey_all(&self, packets: &[Packet]) -> anyhow::Result<Vec<Option<Vec<LoadedShares>>>> {
+    /// The state of each packet's buckets in Redis; `None` if one of them is not loaded, and an error if the server of one
+    /// does not answer.
+    async fn survey_all(
+        &self,
+        packets: &[Packet],
+    ) -> Result<Vec<Result<Option<Vec<LoadedShares>>, Unavailable>>, Unavailable> {
         let all: Vec<Bucket> = packets.iter().flat_map(buckets).collect();
         let mut survey = self.shares.survey(&all).await?;
-        Ok(packets.iter().map(|packet| survey.drain(..usize::from(packet.buckets)).collect()).collect())
+        let of_packet = |packet: &Packet| {
+            let loaded: Result<Vec<_>, _> = survey.drain(..usize::from(packet.buckets)).collect();
+            loaded.map(|loaded| loaded.into_iter().collect())
+        };
+        Ok(packets.iter().map(of_packet).collect())
     }
 
     /// Describes open packets on whose shares Redis and the database disagree.
@@ -321,7 +360,7 @@ impl PacketSync {
             let saved: HashMap<PacketId, &Packet> = saved.iter().map(|packet| (packet.id, packet)).collect();
             for (id, loaded) in ids.iter().zip(surveys) {
                 let Some(packet) = saved.get(id).filter(|packet| packet.state == PacketState::Open) else { continue };
-                match loaded {
+                match loaded? {
                     Some(loaded) => violations.extend(violation(packet, &loaded)),
                     None => violations.push(format!("packet {id}: not loaded")),
                 }

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use anyhow::bail;
 use boxed::boxed;
+use futures::stream::{self, StreamExt};
+use redis::RedisError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::outbox::{self, Entry, Group, Outboxes};
+use super::outbox::{self, Entry, EntryId, Group, Outboxes};
 use super::rabbit::{Monitor, Publisher};
 use crate::redis::connection;
 use crate::redis::connection::RedisConnection;
@@ -123,6 +125,8 @@ const LEASE_NAME: &str = "sweep";
 const LEASE_DURATION: Duration = Duration::from_secs(5);
 /// Entries per page of an outbox.
 const PAGE_SIZE: usize = 64;
+/// Buckets that are asked at a time how far the relay has read.
+const MAX_ASKED: usize = 256;
 /// An entry is published again if its orders are not in the database this long after the last publication. The delay
 /// doubles every time.
 const OVERDUE_AFTER: Duration = Duration::from_secs(5);
@@ -177,9 +181,9 @@ impl Sweep {
         }
         // While RabbitMQ does not answer, entries can still be deleted.
         missing.backlog = self.monitor.depths().await.is_ok_and(|depths| depths.ready > 0);
-        let overdue = self.sweep_once(missing).await?;
+        let (overdue, failure) = self.sweep_once(missing).await?;
         if overdue.is_empty() {
-            return Ok(());
+            return Ok(failure.map_or(Ok(()), Err)?);
         }
         let orders = outbox::count_items(&overdue);
         warn!(orders, entries = overdue.len(), "orders have not reached the database in time; publishing them again");
@@ -189,27 +193,38 @@ impl Sweep {
         };
         publish(publisher, &overdue, stop).await?;
         self.metrics.republished.inc_by(orders);
-        Ok(())
+        Ok(failure.map_or(Ok(()), Err)?)
     }
 
-    /// Deletes entries whose orders have been persisted, and returns the overdue ones.
-    async fn sweep_once(&self, missing: &mut MissingEntries) -> anyhow::Result<Vec<Entry>> {
-        let mut overdue = Vec::new();
-        for bucket in self.outboxes.buckets() {
-            self.sweep_bucket(bucket, missing, &mut overdue).await?;
+    /// Deletes entries whose orders have been persisted, and returns the overdue ones. Buckets whose server does not
+    /// answer are left out; the second value is the error of one.
+    async fn sweep_once(&self, missing: &mut MissingEntries) -> anyhow::Result<(Vec<Entry>, Option<RedisError>)> {
+        let (mut overdue, mut failure) = (Vec::new(), None);
+        let asked = self
+            .outboxes
+            .buckets()
+            .into_iter()
+            .map(async |bucket| (bucket, outbox::last_read(&mut self.master.clone(), Group::Relay, bucket).await));
+        // Several at a time: if a server is away, each of its buckets takes its time to fail.
+        let asked: Vec<_> = stream::iter(asked).buffered(MAX_ASKED).collect().await;
+        for (bucket, last_read) in asked {
+            match last_read {
+                Ok(last_read) => self.sweep_bucket(bucket, last_read, missing, &mut overdue).await?,
+                Err(error) => failure = Some(error),
+            }
         }
         missing.forget_deleted();
-        Ok(overdue)
+        Ok((overdue, failure))
     }
 
     async fn sweep_bucket(
         &self,
         bucket: Bucket,
+        last_read: Option<EntryId>,
         missing: &mut MissingEntries,
         overdue: &mut Vec<Entry>,
     ) -> anyhow::Result<()> {
         let mut master = self.master.clone();
-        let last_read = outbox::last_read(&mut master, Group::Relay, bucket).await?;
         let mut after: Option<String> = None;
         loop {
             let mut page = outbox::oldest(&mut master, bucket, after.as_deref(), PAGE_SIZE).await?;

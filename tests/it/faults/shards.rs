@@ -1,16 +1,19 @@
 //! One dead master of a Redis Cluster. Buckets on the other masters go on.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::Method;
-use domain::{Bucket, SaleId};
+use domain::{Bucket, PacketId, SaleId};
 use engine::redis::keys;
 use futures::future::join_all;
 use redis::AsyncCommands;
 use serde_json::json;
 
+use super::packets::claim_until_settled;
 use super::waitlist::{buy, cancel, path, place, press};
+use crate::contract::packets::{give_packet, settled};
 use crate::support::{NewSale, Plan, Rung, Shop, Shopper, Stack, eventually, user_id};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -178,4 +181,36 @@ async fn sale_on_a_living_shard_sells_on() {
         if audit.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&audit.stdout).into_owned()) }
     })
     .await;
+}
+
+/// Packets on the other shards are loaded, claimed and settled.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn packet_on_a_living_shard_is_given_away() {
+    const SHARES: u64 = 2;
+    let _restore = Stack::get().restore_on_drop();
+    let shop = Plan::on(Rung::Cluster).await.start().await;
+    let give = async || {
+        let id = give_packet(&shop, json!({"total": 100, "count": SHARES, "split": "equal"})).await;
+        let home = shard(Bucket::whole(PacketId(id.parse().unwrap())));
+        (id, home)
+    };
+    let claim = async |n, id: &str| claim_until_settled(Arc::new(shop.shopper(n)), id.to_owned()).await;
+    let (lost, dead) = give().await;
+    assert!(claim(1, &lost).await.is_some());
+    Stack::get().run(&["kill", &format!("shard{dead}")]).await;
+
+    let given = loop {
+        let (given, home) = give().await;
+        if home != dead {
+            break given;
+        }
+    };
+    for n in 1..=SHARES {
+        assert!(claim(n, &given).await.is_some());
+    }
+    assert_eq!(settled(&shop, &given).await["claimed"], SHARES);
+
+    Stack::get().run(&["start", &format!("shard{dead}")]).await;
+    assert!(claim(2, &lost).await.is_some());
+    settled(&shop, &lost).await;
 }
