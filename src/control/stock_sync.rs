@@ -237,20 +237,23 @@ impl StockSync {
     }
 
     /// Passes on a newer definition. The database may also be behind, after a failover that lost a change. Then its
-    /// definition counts, except that a sale that does not sell in Redis is paused in the database too.
+    /// definition counts, except that a sale that does not sell in Redis is paused in the database too. A lost change and
+    /// the next one may also have the same version: then the definition of the database gets a newer one.
     async fn pass_on(&self, sale: &Sale, bucket: Bucket, loaded: &StockCounters) -> anyhow::Result<()> {
         if loaded.version < sale.version {
             self.stock.define_bucket(sale, bucket).await?;
         }
-        if loaded.version <= sale.version {
+        let is_lost = |sale: &Sale| {
+            let differs = loaded.state != sale.state || (bucket.part().is_none() && loaded.share != sale.total);
+            loaded.version > sale.version || (loaded.version == sale.version && differs)
+        };
+        if !is_lost(sale) {
             return Ok(());
         }
         // The change may have been made between the two reads.
-        let Some(sale) = self.store.sales().get(sale.id).await?.filter(|sale| loaded.version > sale.version) else {
-            return Ok(());
-        };
+        let Some(sale) = self.store.sales().get(sale.id).await?.filter(is_lost) else { return Ok(()) };
         warn!(%bucket, in_redis = loaded.version, in_database = sale.version, "the database has lost a change of a sale");
-        if sale.state == SaleState::Live && loaded.state != SaleState::Live {
+        if loaded.version > sale.version && sale.state == SaleState::Live && loaded.state != SaleState::Live {
             let pause = SaleChange::Move(SaleMove::Pause);
             let _ = self.store.sales().change(sale.id, &pause, "data control", self.store.now().await?).await?;
         }

@@ -200,6 +200,16 @@ mod stack {
         let row = backends.store.sales().get(sale.id).await.unwrap().unwrap();
         assert_eq!((row.total, row.state), (6, domain::SaleState::Live));
 
+        // The next change has the version of the one that was not committed.
+        assert!(backends.lower(sale.id, 4, false).await);
+        backends.change(sale.id, SaleChange::Move(SaleMove::Pause)).await;
+        for _ in 0..2 {
+            stock_sync.step().await.unwrap();
+        }
+        let survey = backends.redis.survey(&[Bucket::whole(sale.id)]).await.unwrap();
+        let loaded = survey[0].1.loaded().unwrap();
+        assert_eq!((loaded.state, loaded.share), (domain::SaleState::Paused, 6));
+
         // A bucket that may have lost grants does not say how many are booked.
         let mut forget = redis::cmd("HSET");
         forget.arg(keys::hash(Bucket::whole(sale.id))).arg("Server").arg("another");
