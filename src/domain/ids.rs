@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use uuid::Uuid;
+use uuid::{NoContext, Timestamp as UuidTime, Uuid};
 
 use crate::wire::wire_text;
 
@@ -76,6 +76,12 @@ pub fn first_id_of(at: Timestamp) -> String {
 }
 
 impl OrderId {
+    /// A new id of this time, in milliseconds. Ids of the same millisecond have no order.
+    pub fn new(at: Timestamp) -> OrderId {
+        let ms = at.as_millisecond().max(0) as u64;
+        OrderId(Uuid::new_v7(UuidTime::from_unix(NoContext, ms / 1000, (ms % 1000) as u32 * 1_000_000)))
+    }
+
     /// The end of the id, which differs between orders of one day and is short enough to read out.
     pub fn short(&self) -> String {
         self.to_string().chars().skip(24).collect()
@@ -111,6 +117,7 @@ impl<T, C> Page<T, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::generated_at;
 
     #[test]
     fn each_id_has_one_text() {
@@ -120,6 +127,16 @@ mod tests {
         }
         assert!("0198c0de-0000-7000-8000-000000000001".parse::<OrderId>().is_ok());
         assert!("0198c0de000070008000000000000001".parse::<OrderId>().is_err());
+    }
+
+    #[test]
+    fn new_order_has_its_time_in_its_id() {
+        for at in [0, 1, 1_795_000_000_999] {
+            let at = Timestamp::from_millisecond(at).unwrap();
+            let [one, other] = [OrderId::new(at), OrderId::new(at)];
+            assert_eq!((generated_at(one), generated_at(other)), (at, at));
+            assert!(one != other && one.to_string() >= first_id_of(at));
+        }
     }
 
     #[test]

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use crate::batching::{Batcher, NoDecision};
 use crate::gate::{AdmissionRequest, Admitted, Gate};
 use crate::stock::Units;
@@ -75,9 +73,9 @@ impl Purchases {
     }
 
     async fn claim(&self, user: UserId, admitted: Admitted) -> Result<PurchaseOutcome, Refusal> {
-        let Admitted { quantity, bucket, counters } = admitted;
+        let Admitted { quantity, bucket, counters, at } = admitted;
         self.metrics.let_in.inc();
-        let claim = Claim { user_id: user, order_id: OrderId(Uuid::now_v7()), quantity };
+        let claim = Claim { user_id: user, order_id: OrderId::new(at), quantity };
         match self.batcher.claim(bucket, claim, counters).await {
             Ok(Decision::Granted(status)) => Ok(PurchaseOutcome::New { order: claim.order_id, status }),
             Ok(Decision::Repeated(hold)) => {

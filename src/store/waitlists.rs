@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use uuid::Uuid;
 
 use crate::accounts::is_closed;
 use crate::mail::notify_all;
@@ -411,7 +410,7 @@ async fn next_turns(tx: &mut Tx, sale: SaleId, due_below: i64, after: Option<&Tu
 }
 
 async fn call(tx: &mut Tx, sale: SaleId, user: UserId, now: jiff::Timestamp) -> Result<OrderId, sqlx::Error> {
-    let order = OrderId(Uuid::now_v7());
+    let order = OrderId::new(now);
     let sql = "UPDATE waiters SET order_id = $3, called_at_ms = $4 WHERE sale_id = $1 AND user_id = $2";
     let query = sqlx::query(sql).bind(sale.0).bind(user.to_string()).bind(order.to_string());
     query.bind(now.as_millisecond()).execute(&mut **tx).await?;

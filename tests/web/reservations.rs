@@ -185,6 +185,19 @@ async fn expired_reservation_is_never_confirmed_and_an_extended_one_lives() {
 }
 
 #[tokio::test]
+async fn promise_of_a_host_whose_clock_is_ahead_is_kept() {
+    let shop = TestShop::open().await;
+    shop.parts.clock.set_offset_ms(3_600_000);
+    let admin = shop.admin().await;
+    let other = shop.stands_before(&admin, 1).await;
+    other.name("4711").await;
+    let held = other.ask("4711", 1).await;
+    let read = other.program.get(held.header("location")).await;
+    let [told, kept] = [&held, &read].map(|answer| reservation(answer)["expires_at"].as_str().unwrap().to_owned());
+    assert!(told.parse::<jiff::Timestamp>().unwrap() <= kept.parse().unwrap(), "{told} was told, and it is {kept}");
+}
+
+#[tokio::test]
 async fn list_goes_by_time_and_by_status() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;

@@ -50,6 +50,8 @@ pub struct Admitted {
     pub bucket: Bucket,
     /// The caller counts the stock backend's decision here.
     pub counters: Option<Arc<SaleCounters>>,
+    /// When it was admitted.
+    pub at: Timestamp,
 }
 
 /// A purchase token.
@@ -167,11 +169,12 @@ impl Gate {
     /// cannot fetch one; the sale must be open, and must have neither a waiting room nor rules about who may take part.
     /// Counts every request.
     pub fn admit(&self, request: AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<Admitted, Refusal> {
-        let checked = self.check_content(&request, quantity, token);
+        let now = self.clock.now();
+        let checked = self.check_content(&request, quantity, token, now);
         if let Some(counters) = &request.counters {
             counters.record_admission(checked.err());
         }
-        checked.map(|quantity| Admitted { quantity, bucket: request.bucket, counters: request.counters })
+        checked.map(|quantity| Admitted { quantity, bucket: request.bucket, counters: request.counters, at: now })
     }
 
     fn check_flags(
@@ -210,11 +213,17 @@ impl Gate {
     }
 
     /// Returns the quantity.
-    fn check_content(&self, request: &AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
+    fn check_content(
+        &self,
+        request: &AdmissionRequest,
+        quantity: i64,
+        token: Option<&str>,
+        now: Timestamp,
+    ) -> Result<u32, Refusal> {
         let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
         match token {
             None => request.without_token.map_or(Ok(()), Err)?,
-            Some(token) if !self.tokens.verify(token, request.sale, request.user, self.clock.now()) => {
+            Some(token) if !self.tokens.verify(token, request.sale, request.user, now) => {
                 return Err(Refusal::BadToken);
             }
             _ => {}
