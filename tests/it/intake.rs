@@ -14,6 +14,7 @@ mod stack {
     use store::Store;
     use uuid::Uuid;
 
+    use crate::plans::rows::DRAW_RULES;
     use crate::support::{Fixture, NewSale, Plan, Process, Rung, Shop, eventually, seed};
 
     const SALES: i64 = 300;
@@ -76,6 +77,63 @@ mod stack {
         let sold: i64 =
             sqlx::query_scalar("SELECT CAST(SUM(sold) AS BIGINT) FROM sales").fetch_one(&mut database).await.unwrap();
         assert_eq!(sold, (CONSUMERS as usize * BATCHES * BATCH) as i64);
+    }
+
+    /// Runs a change while another session has locked what `first` locks. `free` checks that the change holds nothing that
+    /// other changes lock after that, because one of them would be a deadlock.
+    async fn waits_without_later_locks(
+        url: &str,
+        first: &str,
+        change: impl Future<Output = ()>,
+        free: impl AsyncFnOnce(&mut PgConnection),
+    ) {
+        let mut other = PgConnection::connect(url).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; {first}"))).execute(&mut other).await.unwrap();
+        let holding = async {
+            let waits = "SELECT COUNT(*) FROM pg_stat_activity
+                 WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            eventually("the change waits", TIMEOUT, async || {
+                match sqlx::query_scalar::<_, i64>(waits).fetch_one(&mut other).await.unwrap() {
+                    0 => Err("no session waits".to_owned()),
+                    _ => Ok(()),
+                }
+            })
+            .await;
+            free(&mut other).await;
+            sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+        };
+        tokio::join!(change, holding);
+    }
+
+    #[tokio::test]
+    async fn changes_lock_sale_catalogue_and_list_in_this_order() {
+        let fixture = Fixture::new(Rung::Postgres).await;
+        let url = &fixture.settings["SECKILL_DATABASE_URL"];
+        prepare(url).await;
+        let (store, sale) = (Store::open(url).unwrap(), SaleId(1));
+        let locked = "SELECT 1 FROM sales WHERE id = 1 FOR UPDATE";
+        let touch = "UPDATE catalogue SET revision = revision + 1";
+        let raise = async || store.sales().raise_version(sale, 1).await.unwrap();
+        waits_without_later_locks(url, locked, raise(), async |other| {
+            let touch = format!("SET LOCAL lock_timeout = '500ms'; {touch}");
+            sqlx::raw_sql(AssertSqlSafe(touch)).execute(other).await.expect("the catalogue is free");
+        })
+        .await;
+
+        let draw = format!(
+            "INSERT INTO draws (sale_id, state, secret, rules, lock_at_ms) VALUES (1, 'drawn', '{}', '{DRAW_RULES}', 1)",
+            "00".repeat(32)
+        );
+        let mut database = PgConnection::connect(url).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(draw)).execute(&mut database).await.unwrap();
+        // A step gives up after a second, and is repeated.
+        let settle = async || while !store.draws().offer_units(sale).await.is_ok_and(|step| step.is_settled) {};
+        waits_without_later_locks(url, touch, settle(), async |other| {
+            let lists = "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory'
+                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+            assert_eq!(sqlx::query_scalar::<_, i64>(lists).fetch_one(other).await.unwrap(), 0, "the list is free");
+        })
+        .await;
     }
 
     /// Threads of the process with this name.

@@ -6,7 +6,7 @@
 //! plans that it ran (`auto_explain`), and how many rows it read for them.
 
 mod crawl;
-mod rows;
+pub mod rows;
 mod statements;
 
 use base::config::Config;

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use uuid::Uuid;
 
 use crate::accounts::is_closed;
 use crate::audit_log::log;
@@ -154,15 +153,24 @@ impl DrawStore<'_> {
     pub async fn offer_units(self, id: SaleId) -> Result<Offered, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(Offered::default()) };
+        // Only this step, under the sale's lock, makes orders of a draw.
+        let may_settle = !has_unpaid_orders(&mut tx, id).await?;
+        if may_settle {
+            // The draw may be settled, and the catalogue is locked before the list.
+            touch(&mut tx).await?;
+        }
         let Some(draw) = lock(&mut tx, ListLock::Exclusive, id).await?.filter(|draw| draw.state == DrawState::Drawn)
         else {
             return Ok(Offered::default());
         };
         let turns = next_turns(&mut tx, &draw, sale.total - sale.sold).await?;
         let Some(last) = turns.last() else {
-            let is_settled = settle(&mut tx, id).await?;
-            tx.commit().await?;
-            return Ok(Offered { is_settled, ..Offered::default() });
+            if may_settle {
+                let sql = "UPDATE draws SET state = 'settled' WHERE sale_id = $1";
+                sqlx::query(sql).bind(id.0).execute(&mut *tx).await?;
+                tx.commit().await?;
+            }
+            return Ok(Offered { is_settled: may_settle, ..Offered::default() });
         };
         let next_rank = last.rank + 1;
         let orders = offer(&mut tx, &sale, &turns).await?;
@@ -197,7 +205,7 @@ async fn next_turns(tx: &mut Tx, draw: &Draw, free: i64) -> Result<Vec<Turn>, sq
 async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> Result<usize, StoreError> {
     let mut granted = Vec::with_capacity(turns.len());
     for Turn { entry, user_id, is_closed, .. } in turns {
-        let order_id = OrderId(Uuid::now_v7());
+        let order_id = OrderId::new(tx.now);
         let (state, reason, order) = match is_closed {
             true => (EntryState::Skipped, Some(Exclusion::AccountClosed.as_str()), None),
             false => (EntryState::In, None, Some(order_id.to_string())),
@@ -231,15 +239,10 @@ async fn tell(tx: &mut Tx, sale: &Sale, granted: &[Reservation], pay_by: Timesta
     Ok(())
 }
 
-/// Settles a draw unless an order is unpaid, because an unpaid order may still return its unit.
-async fn settle(tx: &mut Tx, id: SaleId) -> Result<bool, sqlx::Error> {
+/// An unpaid order may still return its unit, so its draw is not settled.
+async fn has_unpaid_orders(tx: &mut Tx, id: SaleId) -> Result<bool, sqlx::Error> {
     let unpaid = sqlx::query("SELECT 1 FROM orders WHERE sale_id = $1 AND status = 'unpaid' LIMIT 1").bind(id.0);
-    if unpaid.fetch_optional(&mut **tx).await?.is_some() {
-        return Ok(false);
-    }
-    touch(tx).await?;
-    sqlx::query("UPDATE draws SET state = 'settled' WHERE sale_id = $1").bind(id.0).execute(&mut **tx).await?;
-    Ok(true)
+    Ok(unpaid.fetch_optional(&mut **tx).await?.is_some())
 }
 
 /// Messages to entrants per transaction.

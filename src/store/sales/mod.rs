@@ -262,11 +262,11 @@ impl SaleStore<'_> {
             return Ok(());
         }
         let mut tx = self.begin().await?;
-        touch(&mut tx).await?;
         for id in sales {
             let sql = "UPDATE sales SET spread_seed = $2 WHERE id = $1 AND spread_seed IS NULL";
             sqlx::query(sql).bind(id).bind(random_seed().to_hex()).execute(&mut *tx).await?;
         }
+        touch(&mut tx).await?;
         Ok(tx.commit().await?)
     }
 
@@ -286,6 +286,7 @@ impl SaleStore<'_> {
     /// Raises the version of a sale above another one, so that its definition counts as newer.
     pub async fn raise_version(self, id: SaleId, above: i64) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
+        lock(&mut tx, id).await?;
         touch(&mut tx).await?;
         let sql = "UPDATE sales SET version = $2 + 1 WHERE id = $1 AND version <= $2";
         sqlx::query(sql).bind(id.0).bind(above).execute(&mut *tx).await?;

@@ -78,7 +78,7 @@ pub fn fill_in(path: &str) -> String {
 }
 
 /// Readable rules, but of no sale here.
-const DRAW_RULES: &str = "seckill-draw/1
+pub const DRAW_RULES: &str = "seckill-draw/1
 sale 1
 units 1
 tickets 1
