@@ -141,20 +141,20 @@ impl MailLinks {
 
     /// The code that logs in: eight digits of a signature.
     pub fn sign_in_code(&self, link: &MailLink) -> String {
-        self.code(link.user, link.number, code_period(link.expires_at))
+        self.code(link.user, link.number, minute(link.expires_at))
     }
 
-    /// Whether a text is the code of the account's message with this number. A code is taken for up to ten minutes longer
-    /// than its message says.
+    /// Whether a text is the code of the account's message with this number. A code is taken to the end of the minute in
+    /// which it expires.
     pub(super) fn is_sign_in_code(&self, text: &str, user: UserId, number: i64, now: Timestamp) -> bool {
-        let period = code_period(now);
+        let (first, last) = (minute(now), minute(now + MailKind::SignInCode.lifetime()));
         // Signatures are compared, because the time of comparing the codes would tell how they begin.
-        let is_same = |code: String| self.sign_in.sign(&code) == self.sign_in.sign(text);
-        [period, period + 1].into_iter().any(|period| is_same(self.code(user, number, period)))
+        let given = self.sign_in.sign(text);
+        (first..=last).any(|minute| self.sign_in.sign(&self.code(user, number, minute)) == given)
     }
 
-    fn code(&self, user: UserId, number: i64, period: i64) -> String {
-        let [a, b, c, d, e, f, g, h, ..] = self.sign_in.digest(format!("{user} {number} {period}").as_bytes());
+    fn code(&self, user: UserId, number: i64, minute: i64) -> String {
+        let [a, b, c, d, e, f, g, h, ..] = self.sign_in.digest(format!("{user} {number} {minute}").as_bytes());
         format!("{:08}", u64::from_be_bytes([a, b, c, d, e, f, g, h]) % 100_000_000)
     }
 
@@ -185,9 +185,9 @@ impl MailLinks {
     }
 }
 
-/// The ten minutes of a moment. A code contains the ones in which it expires.
-fn code_period(at: Timestamp) -> i64 {
-    at.as_second() / MailKind::SignInCode.lifetime().as_secs() as i64
+/// The minute of a moment. A code contains the one in which it expires.
+fn minute(at: Timestamp) -> i64 {
+    at.as_second() / 60
 }
 
 // Limits on how many messages can be requested, so that the shop cannot be used to fill the mailboxes of strangers.
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(code.len(), 8);
         let is_code = |number, at| links.is_sign_in_code(&code, link.user, number, at);
         assert!(is_code(7, now) && !is_code(8, now) && !others.is_sign_in_code(&code, link.user, 7, now));
-        assert!(!is_code(7, link.expires_at + MailKind::SignInCode.lifetime()));
+        assert!(!is_code(7, link.expires_at + Duration::from_secs(60)));
         let token = links.verification(&link, "mei@shop.example");
         assert_eq!(links.verify_recovery(&token, now), None);
         let (found, address) = links.verify_verification(&token, now).unwrap();
