@@ -279,7 +279,16 @@ pub(super) const TABLE: &[(&str, &str, char)] = &[
 
 /// Every method and path of the console in the router's sources.
 fn routes() -> BTreeSet<(String, String)> {
-    let source = include_str!("../../src/console/routes.rs");
+    routes_in(include_str!("../../src/console/routes.rs"))
+}
+
+/// The same of one function of a router's source.
+pub(super) fn routes_of(source: &str, function: &str) -> BTreeSet<(String, String)> {
+    let body = source.split(&format!("fn {function}(")).nth(1).and_then(|rest| rest.split("\n}\n").next());
+    routes_in(body.expect("the function"))
+}
+
+fn routes_in(source: &str) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     for route in source.split(".route(").skip(1) {
         let Some(path) = route.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next()) else { continue };

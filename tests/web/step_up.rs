@@ -1,11 +1,12 @@
 //! Operations that ask for the password again.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::tokens::filled;
 use super::*;
 
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
-const NOBODY: &str = "0198c0de-0000-7000-8000-000000000001";
 
 /// A shop whose staff enter their password again after 15 minutes, and its clock.
 async fn open() -> (TestShop, Clock) {
@@ -19,42 +20,57 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
     let (shop, clock) = open().await;
     let admin = shop.admin().await;
     let operations = [
-        ("GET", "/api/admin/orders.csv".to_owned(), 200),
-        ("GET", "/api/admin/invoices.csv".to_owned(), 200),
-        ("GET", "/api/admin/books/journal.csv".to_owned(), 200),
-        ("POST", format!("/api/admin/orders/{NOBODY}/refund"), 422),
-        ("POST", format!("/api/admin/orders/{NOBODY}/refund-part"), 422),
-        ("POST", format!("/api/admin/payment-cases/{NOBODY}/refund"), 422),
-        ("POST", format!("/api/admin/approvals/{NOBODY}/approve"), 404),
-        ("POST", "/api/admin/staff".to_owned(), 422),
-        ("PUT", "/api/admin/staff-policy".to_owned(), 422),
-        ("PATCH", format!("/api/admin/staff/{NOBODY}"), 422),
-        ("DELETE", format!("/api/admin/staff/{NOBODY}"), 404),
-        ("POST", format!("/api/admin/staff/{NOBODY}/reset-password"), 404),
-        ("DELETE", format!("/api/admin/staff/{NOBODY}/second-factor"), 404),
-        ("POST", "/api/admin/webhooks".to_owned(), 422),
-        ("PATCH", format!("/api/admin/webhooks/{NOBODY}"), 404),
-        ("POST", format!("/api/admin/webhooks/{NOBODY}/secret"), 404),
-        ("POST", format!("/api/admin/webhooks/{NOBODY}/rotate"), 404),
+        ("GET", "/api/admin/orders.csv", 200),
+        ("GET", "/api/admin/invoices.csv", 200),
+        ("GET", "/api/admin/books/journal.csv", 200),
+        ("POST", "/api/admin/orders/{order}/refund", 422),
+        ("POST", "/api/admin/orders/{order}/refund-part", 422),
+        ("POST", "/api/admin/orders/{order}/return/receive", 422),
+        ("POST", "/api/admin/payment-cases/{case}/refund", 422),
+        ("POST", "/api/admin/approvals/{approval}/approve", 404),
+        ("POST", "/api/admin/packets", 422),
+        ("POST", "/api/admin/staff", 422),
+        ("PUT", "/api/admin/staff-policy", 422),
+        ("PATCH", "/api/admin/staff/{user}", 422),
+        ("DELETE", "/api/admin/staff/{user}", 404),
+        ("POST", "/api/admin/staff/{user}/reset-password", 404),
+        ("DELETE", "/api/admin/staff/{user}/second-factor", 404),
+        ("POST", "/api/admin/tokens", 422),
+        ("POST", "/api/admin/webhooks", 422),
+        ("PATCH", "/api/admin/webhooks/{webhook}", 404),
+        ("POST", "/api/admin/webhooks/{webhook}/secret", 404),
+        ("POST", "/api/admin/webhooks/{webhook}/rotate", 404),
     ];
     let forms = [
-        format!("/admin/orders/{NOBODY}/refund"),
-        format!("/admin/orders/{NOBODY}/refund-part"),
-        "/admin/orders/bulk/refund".to_owned(),
-        format!("/admin/orders/payments/{NOBODY}/refund"),
-        format!("/admin/orders/approvals/{NOBODY}/approve"),
-        "/admin/staff".to_owned(),
-        "/admin/staff/appoint".to_owned(),
-        "/admin/staff/policy".to_owned(),
-        format!("/admin/staff/{NOBODY}/role"),
-        format!("/admin/staff/{NOBODY}/dismiss"),
-        format!("/admin/staff/{NOBODY}/reset-password"),
-        format!("/admin/staff/{NOBODY}/reset-second-factor"),
-        "/admin/webhooks".to_owned(),
-        format!("/admin/webhooks/{NOBODY}"),
-        format!("/admin/webhooks/{NOBODY}/secret"),
-        format!("/admin/webhooks/{NOBODY}/rotate"),
+        "/admin/orders/{order}/refund",
+        "/admin/orders/{order}/refund-part",
+        "/admin/orders/{order}/return/receive",
+        "/admin/orders/bulk/refund",
+        "/admin/orders/payments/{case}/refund",
+        "/admin/orders/approvals/{approval}/approve",
+        "/admin/packets",
+        "/admin/sales/{sale}/clusters/{user}/refund",
+        "/admin/staff",
+        "/admin/staff/appoint",
+        "/admin/staff/policy",
+        "/admin/staff/{user}/role",
+        "/admin/staff/{user}/dismiss",
+        "/admin/staff/{user}/reset-password",
+        "/admin/staff/{user}/reset-second-factor",
+        "/admin/tokens",
+        "/admin/webhooks",
+        "/admin/webhooks/{webhook}",
+        "/admin/webhooks/{webhook}/secret",
+        "/admin/webhooks/{webhook}/rotate",
     ];
+    // The page that asks for the password is no operation.
+    let asking = ["GET", "POST"].map(|method| (method, "/admin/step-up"));
+    let here = operations.map(|(method, path, _)| (method, path)).into_iter().chain(forms.map(|path| ("POST", path)));
+    let here: BTreeSet<_> = here.chain(asking).map(|(method, path)| (method.to_owned(), path.to_owned())).collect();
+    let routes = super::permissions::routes_of(include_str!("../../src/console/routes.rs"), "stepped_up");
+    assert_eq!(routes.symmetric_difference(&here).collect::<Vec<_>>(), Vec::<&(String, String)>::new());
+    let operations = operations.map(|(method, path, status)| (method, filled(path), status));
+    let forms = forms.map(filled);
     let attempt = async |method, path: &str| admin.send(method, path, &JSON, "{}").await;
     for (method, path, status) in &operations {
         let answer = attempt(method, path).await;
