@@ -195,4 +195,6 @@ async fn density_is_kept_for_the_browser() {
     let script = vera.send_form("/admin/density?lang=en", "density=comfortable").await;
     assert_eq!((script.status.as_u16(), script.cookie()), (204, "density=comfortable".to_owned()));
     assert_eq!(vera.send_form("/admin/density?lang=en", "density=tiny").await.status, 422);
+    let behind_https = web::extract::visitor::Density::Compact.set_cookie(true);
+    assert_eq!(behind_https, "density=compact; Path=/admin; HttpOnly; SameSite=Lax; Secure; Max-Age=31536000");
 }

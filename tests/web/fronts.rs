@@ -112,7 +112,9 @@ async fn called_shopper_goes_back_with_a_pass_that_is_used_once() {
     let first = check(&shop, &sale, &address(&pass), None).await;
     assert_eq!((first.status.as_u16(), first.header("x-pass-sub")), (204, claims["sub"].as_str().unwrap()));
     let cookie = first.header("set-cookie").to_owned();
-    assert!(cookie.contains("HttpOnly; SameSite=Lax; Secure; Max-Age=60"), "{cookie}");
+    let (pass_of_browser, attributes) = cookie.split_once("; ").unwrap();
+    assert!(pass_of_browser.starts_with("seckill_pass="), "{cookie}");
+    assert_eq!(attributes, "Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=60");
     assert_eq!(check(&shop, &sale, &address(&pass), None).await.status, 204, "the first answer may be lost");
     let other = check(&shop, &sale, &address(&second), None).await;
     assert_eq!((other.status.as_u16(), other.code()), (401, "pass_needed".to_owned()), "one turn, one use");
@@ -365,6 +367,18 @@ async fn entry_at_the_line_is_spent_once_and_leads_nobody_to_a_foreign_address()
 }
 
 #[tokio::test]
+async fn address_to_return_to_is_sent_to_the_line_only() {
+    let https = |config: &mut Config| config.web.public_url = "https://line.example".to_owned();
+    let shop = TestShop::build(https, spread::hour_before()).await;
+    let sale = announce(&shop.admin().await, 1).await;
+    in_front(&shop, &sale, once()).await;
+    let answer = shop.visitor().get(&format!("/line/{sale}?return=https%3A%2F%2Fshop.example%2Fdrop")).await;
+    let (_, attributes) = answer.header("set-cookie").split_once("; ").unwrap();
+    assert_eq!(answer.cookie(), format!("seckill_return_{sale}=https%3A%2F%2Fshop.example%2Fdrop"));
+    assert_eq!(attributes, format!("Path=/line/{sale}; HttpOnly; SameSite=Lax; Secure; Max-Age=86400"));
+}
+
+#[tokio::test]
 async fn shoppers_return_only_to_registered_addresses() {
     let (shop, _, sale) = joining(1).await;
     let admin = shop.log_in("admin", ADMIN_PASSWORD.0).await;
@@ -439,12 +453,13 @@ async fn pages_of_the_other_shop_read_the_state_of_its_sale_without_cookies() {
     assert_eq!(own.header("access-control-allow-origin"), "", "what concerns one person is not for other sites");
 }
 
-/// Only what [`pages_of_the_other_shop_read_the_state_of_its_sale_without_cookies`] reads.
+/// Only what [`pages_of_the_other_shop_read_the_state_of_its_sale_without_cookies`] reads, whoever is signed in.
 #[tokio::test]
 async fn no_other_answer_is_for_pages_of_other_origins() {
     let (shop, _, sale) = joining(1).await;
     in_front(&shop, &sale, once()).await;
     step(&shop).await;
+    let (mei, owner) = (shop.shopper("mei").await, shop.log_in("admin", ADMIN_PASSWORD.0).await);
     let public = [format!("/api/sales/{sale}/button"), format!("/api/sales/{sale}/line")];
     let document = document::document();
     for (path, operations) in document["paths"].as_object().unwrap() {
@@ -455,8 +470,10 @@ async fn no_other_answer_is_for_pages_of_other_origins() {
             assert_eq!(preflight.header("access-control-allow-origin"), "", "{path} from {origin}: {preflight:?}");
             assert!(preflight.status.is_client_error(), "{path}: {preflight:?}");
             if operations.get("get").is_some() && !path.ends_with("/live") && !public.contains(&filled) {
-                let answer = shop.visitor().send("GET", &filled, &[("origin", origin)], Body::empty()).await;
-                assert_eq!(answer.header("access-control-allow-origin"), "", "{path} from {origin}");
+                for who in [&shop.visitor(), if path.contains("/admin/") { &owner } else { &mei }] {
+                    let answer = who.send("GET", &filled, &[("origin", origin)], Body::empty()).await;
+                    assert_eq!(answer.header("access-control-allow-origin"), "", "{path} from {origin}");
+                }
             }
         }
     }

@@ -94,6 +94,12 @@ async fn every_response_has_a_request_id_and_security_headers() {
     let (one, two) = (visitor.get("/en/").await, visitor.get("/en/").await);
     assert!(!one.header("x-request-id").is_empty() && one.header("x-request-id") != two.header("x-request-id"));
     assert_eq!(one.header("x-content-type-options"), "nosniff");
+    let of_pages = "default-src 'self'; img-src 'self' data:; style-src 'self'; script-src 'self'; worker-src 'self'; \
+                    object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+    assert_eq!(one.header("content-security-policy"), of_pages, "nothing inline, no frames");
+    for answer in [given, visitor.get("/api/sales").await] {
+        assert_eq!(answer.header("content-security-policy"), "default-src 'none'; frame-ancestors 'none'");
+    }
 }
 
 #[tokio::test]
