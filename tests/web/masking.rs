@@ -6,18 +6,23 @@ use super::*;
 
 const SECRETS: [&str; 4] = ["王小美", "13800138000", "文三路", "310000"];
 
-/// A paid order of mei's with an address, and an invoice in her name. Returns its id, and the address of its status.
-async fn order_with_address(shop: &TestShop, admin: &TestClient<'_>, mei: &TestClient<'_>) -> (String, String) {
-    let sale = shop.open_sale(admin, 2).await;
-    let order = mei.buy(&sale, 1).await.json();
+/// An unpaid order with an address. Returns its id, and the address of its status.
+async fn unpaid_order(who: &TestClient<'_>, sale: &str) -> (String, String) {
+    let order = who.buy(sale, 1).await.json();
     let url = order["status_url"].as_str().unwrap().to_owned();
     let address = json!({"address": {"recipient": "王小美", "phone": "13800138000", "country": "CN",
         "region": "浙江省", "city": "杭州市", "line1": "文三路 1 号", "postal_code": "310000"}});
-    let json_type = [("content-type", "application/json")];
-    assert_eq!(mei.send("PUT", &format!("{url}/address"), &json_type, address.to_string()).await.status, 200);
+    assert_eq!(who.put(&format!("{url}/address"), address).await.status, 200);
+    (order["order"]["id"].as_str().unwrap().to_owned(), url)
+}
+
+/// A paid order of mei's with an address, and an invoice in her name. Returns its id, and the address of its status.
+async fn order_with_address(shop: &TestShop, admin: &TestClient<'_>, mei: &TestClient<'_>) -> (String, String) {
+    let sale = shop.open_sale(admin, 2).await;
+    let (order, url) = unpaid_order(mei, &sale).await;
     pay(shop, &mei.post(&format!("{url}/payments"), json!({})).await.json()).await;
     assert_eq!(mei.put(&format!("{url}/invoice"), json!({"title": SECRETS[0]})).await.status, 200);
-    (order["order"]["id"].as_str().unwrap().to_owned(), url)
+    (order, url)
 }
 
 const STAFF: [(&str, Role, bool); 4] = [
@@ -106,6 +111,38 @@ async fn no_page_or_answer_of_the_console_shows_a_recipient_or_a_network_in_full
         }
         assert!(read > 30, "{name} read {read} pages");
         assert!(with_order > 3, "{name} saw {with_order} pages with the order's city");
+    }
+}
+
+/// Operations on an order answer with the order.
+#[tokio::test]
+async fn answers_to_changes_of_an_order_show_no_recipient_in_full() {
+    let shop = TestShop::open().await;
+    let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
+    let (paid, url) = order_with_address(&shop, &admin, &mei).await;
+    let (unpaid, _) = unpaid_order(&lan, url.split('/').nth(3).unwrap()).await;
+    let sam = shop.staff(&admin, "sam", Role::Support).await;
+    let reason = json!({"reason": "one address"});
+    let mut answers = Vec::new();
+    for (order, what, body) in [
+        (&paid, "hold", reason.clone()),
+        (&paid, "release", reason.clone()),
+        (&paid, "parcel", json!({"state": "packed"})),
+        (&unpaid, "cancel", reason),
+    ] {
+        let answer = sam.post(&format!("/api/admin/orders/{order}/{what}"), body).await;
+        assert!(answer.text().contains("杭州市"), "{what}: {answer:?}");
+        answers.push((what, answer));
+    }
+    for action in ["ship", "refund", "hold"] {
+        let form = format!("id={paid}&id={unpaid}&action={action}");
+        answers.push((action, sam.send_form("/admin/orders/bulk?lang=zh", &form).await));
+    }
+    for (what, answer) in answers {
+        assert_eq!(answer.status, 200, "{what}");
+        for secret in SECRETS {
+            assert!(!answer.text().contains(secret), "{what}: {secret}");
+        }
     }
 }
 

@@ -57,6 +57,18 @@ async fn payment_is_read_by_its_owner_while_it_is_open_and_after() {
 }
 
 #[tokio::test]
+async fn order_has_a_bounded_number_of_payments() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    for n in 0..50 {
+        assert_eq!(mei.post(&format!("{url}/payments"), json!({})).await.status, 201, "{n}");
+    }
+    assert_eq!(mei.post(&format!("{url}/payments"), json!({})).await.problem(), problem(429, "rate_limited"));
+}
+
+#[tokio::test]
 async fn declined_payment_is_shown_until_the_next_attempt() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);

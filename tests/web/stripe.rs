@@ -220,6 +220,18 @@ async fn what_stripe_reports_is_compared_with_what_was_asked_for() {
 }
 
 #[tokio::test]
+async fn test_payment_pays_nothing_in_a_live_shop() {
+    let arena = open_with(|shop| shop.payments.stripe.as_mut().unwrap().is_test = false).await;
+    let admin = arena.shop.admin().await;
+    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (mei, url, session) = arena.begin("mei", &sale).await;
+    let event = arena.pay(&session).await.remove(0);
+    assert_eq!(event["livemode"], false, "the stand-in is in test mode");
+    assert_eq!(arena.deliver(&event).await.status, 204);
+    assert_eq!((status_of(&mei, &url).await, arena.shop.cases().await), ("unpaid".to_owned(), vec![UnknownPayment]));
+}
+
+#[tokio::test]
 async fn dispute_and_refund_of_the_merchant_are_cases_of_the_payment() {
     let arena = open().await;
     let admin = arena.shop.admin().await;
