@@ -275,6 +275,7 @@ mod tests {
         assert!(verify(b"correct horse", &hashed));
         assert!(!verify(b"wrong horse", &hashed));
         assert!(!verify(b"", "not a hash"));
+        assert_ne!(hash(b"correct horse").unwrap(), hashed, "each hash has a salt of its own");
         assert_ne!(generate(), generate());
     }
 
@@ -326,6 +327,14 @@ mod tests {
             let shorter: String = least.chars().skip(1).collect();
             assert!(!accepts_of(role, &shorter) && !accepts_of(role, &counted(257)), "{role:?}");
         }
+    }
+
+    #[test]
+    fn long_password_counts_to_its_last_character() {
+        let longest = counted(256);
+        let hashed = hash(longest.as_bytes()).unwrap();
+        assert!(verify(longest.as_bytes(), &hashed));
+        assert!(!verify(format!("{}!", &longest[..255]).as_bytes(), &hashed));
     }
 
     #[test]

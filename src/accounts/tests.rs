@@ -442,6 +442,30 @@ async fn account_of_a_busy_network_costs_a_proof_that_is_spent_once() {
 }
 
 #[tokio::test]
+async fn anonymous_entry_counts_as_a_registration_of_its_network() {
+    let (accounts, _, _dir) = open().await;
+    let enter = async |from: &str| accounts.customers().enter_anonymously(&at(from)).await.unwrap().is_some();
+    for _ in 0..3 {
+        assert!(enter("192.0.2.1").await);
+    }
+    assert!(!enter("192.0.2.1").await, "no account is left for free");
+    let refused = accounts.register(&at("192.0.2.1"), "lei", secret("correct horse"), &free()).await;
+    assert!(matches!(refused, Err(AccountRefusal::ProofDue)), "{refused:?}");
+    assert!(enter("198.51.100.1").await, "another network");
+}
+
+#[tokio::test]
+async fn registrations_beyond_the_rate_of_a_host_are_refused_before_any_work() {
+    let (accounts, _dir) = accounts().await;
+    let ask = async |from: u8| accounts.register(&device(from), "lei", secret("12345678"), &free()).await;
+    for n in 0..100 {
+        assert!(matches!(ask(1).await, Err(AccountRefusal::WeakPassword)), "{n}");
+    }
+    assert!(matches!(ask(1).await, Err(AccountRefusal::Throttled(_))));
+    assert!(matches!(ask(2).await, Err(AccountRefusal::WeakPassword)), "another host");
+}
+
+#[tokio::test]
 async fn work_rises_with_the_accounts_of_a_host_and_of_its_site_up_to_a_ceiling() {
     let (accounts, clock, _folder) = open().await;
     let bits = async |device: &Device| accounts.due_proof(device, "").await.unwrap().map(|due| due.bits);
