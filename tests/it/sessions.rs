@@ -64,7 +64,27 @@ mod sqlite {
 
 mod stack {
     mod postgres {
-        use crate::support::{Fixture, Rung};
+        use std::time::Duration;
+
+        use serde_json::json;
+
+        use crate::support::{Fixture, Plan, Rung, eventually};
+
+        /// By itself, as each process asks the database.
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn log_out_at_one_server_ends_the_session_at_the_other() {
+            let shop = Plan::on(Rung::Postgres).await.roles(&["serve", "serve", "control"]).start().await;
+            let mei = shop.register("mei", "correct horse").await;
+            let copy = shop.client().with_cookie(&mei.cookie().unwrap());
+            copy.at(1).get("/api/me").await.expect(200);
+            mei.at(0).post("/api/logout", json!({})).await.expect(204);
+            copy.at(0).get("/api/me").await.expect(401);
+            eventually("the session has ended", Duration::from_secs(5), async || {
+                let answer = copy.at(1).get("/api/me").await;
+                if answer.status == 401 { Ok(()) } else { Err(answer.text()) }
+            })
+            .await;
+        }
 
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn processes_that_note_the_same_sessions_do_not_deadlock() {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use url::Url;
 
 use crate::support::{Settings, free_address, run};
 
@@ -105,6 +106,33 @@ mod stack {
         let database = format!("{}?sslmode=verify-ca", plan.setting("SECKILL_DATABASE_URL"));
         let log = failed_start(plan.set("SECKILL_DATABASE_URL", &database).set("SECKILL_TLS_CA", &other)).await;
         assert!(log.contains("SECKILL_TLS_CA") && log.contains("SECKILL_DATABASE_URL"), "{log}");
+    }
+
+    /// The same service at an address that its certificate does not name.
+    async fn at_another_name(address: &str) -> String {
+        let mut url = Url::parse(address).unwrap();
+        let service = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
+        let listener = TcpListener::bind("127.0.0.2:0").await.unwrap();
+        url.set_host(Some("127.0.0.2")).unwrap();
+        url.set_port(Some(listener.local_addr().unwrap().port())).unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut server = TcpStream::connect(&service).await.unwrap();
+                tokio::spawn(async move { tokio::io::copy_bidirectional(&mut client, &mut server).await });
+            }
+        });
+        url.into()
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn certificate_for_another_name_ends_the_start() {
+        let trusted = ["SECKILL_TLS_CA", "SECKILL_TLS_CERT", "SECKILL_TLS_KEY"];
+        for name in ["SECKILL_REDIS_URL", "SECKILL_AMQP_URL", "SECKILL_DATABASE_URL"] {
+            let plan = only(&[&trusted[..], &[name]].concat()).await;
+            let address = at_another_name(plan.setting(name)).await;
+            let log = failed_start(plan.set(name, &address)).await;
+            assert!(log.contains("its certificate is for another name") && log.contains(name), "{name}: {log}");
+        }
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,9 +7,17 @@ export default async function offline(run) {
   const sale = await run.shop.openSale();
   const visitor = await run.visit();
   visitor.expectFailure('net::ERR_INTERNET_DISCONNECTED');
+  await hasCacheOfAnotherVersion(visitor);
   await readsWhatWasSeen(visitor, sale);
+  await eventually('the cache of another version is gone', async () => !(await visitor.page.evaluate(() => caches.has('pages-old'))));
   await worksAgain(visitor);
   await keepsNothingPersonal(visitor, sale);
+}
+
+/** Before this version's worker: the address has no script that installs it. */
+async function hasCacheOfAnotherVersion({ page }) {
+  await page.goto('/robots.txt');
+  await page.evaluate(async () => (await caches.open('pages-old')).put('/old', new Response('old')));
 }
 
 /** The paths of everything that the worker has stored. */

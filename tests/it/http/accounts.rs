@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Plan, Rung, Shop};
+use crate::support::{Answer, Plan, Rung, Shop, free_address};
 
 const PASSWORD: &str = "correct horse";
 
@@ -138,6 +138,10 @@ async fn staff_of_a_new_shop_that_others_reach_need_a_second_factor() {
     assert_eq!(refused["code"], "second_factor_required");
     shop.admin().await.get("/api/account").await.expect(200);
     assert!(shop.processes[0].log().contains("a second factor is required of all staff"));
+    let port = free_address().port();
+    let beyond_loopback = Plan::on(Rung::Sqlite).await.set("SECKILL_LISTEN", &format!("0.0.0.0:{port}"));
+    let shop = beyond_loopback.set("SECKILL_PUBLIC_URL", &format!("http://127.0.0.1:{port}")).start().await;
+    shop.admin().await.get("/api/admin/sales").await.expect_problem(403, "second_factor_required");
 
     let demo = https().await.set("SECKILL_DEMO", "true").start().await;
     demo.admin().await.get("/api/admin/sales").await.expect(200);

@@ -322,11 +322,24 @@ async fn logs_and_answers_contain_no_secret() {
     me.pay_at(&checkout).await.expect(303);
     me.client.post(&orders(&sale), json!({"quantity": "x", "token": altered(&secret_token)})).await;
     shop.client().with_cookie(&altered(&me.client.cookie().unwrap())).get("/api/me").await;
+    let admin = shop.admin().await;
+    let made =
+        admin.post("/api/admin/tokens", json!({"name": "till", "scopes": ["shoppers"]})).await.expect(201).json();
+    let secret = made["secret"].as_str().unwrap();
+    let named = client.request(Method::POST, "/api/v1/shoppers").header("authorization", &format!("Bearer {secret}"));
+    let entry = named.json(&json!({"id": "4711"})).send().await.expect(201).json()["entry_token"].take();
+    let (entry, link) = (entry.as_str().unwrap(), "a-link-that-is-never-shown");
+    client.get(&format!("/api/admin/goods?q={secret}")).await.expect(400);
+    for status in [303, 403] {
+        shop.client().get(&format!("/enter?entry={entry}")).await.expect(status);
+    }
+    client.get(&format!("/en/recovery/password?token={link}")).await.expect(303);
+    client.post("/api/recovery/password", json!({"token": link, "new_password": password})).await;
 
     let log = shop.processes[0].log();
-    let session = me.client.cookie().unwrap();
-    let admin = shop.admin().await.cookie().unwrap();
-    let secrets = [SECRET, ADMIN_PASSWORD, password, &secret_token, session.split_once('=').unwrap().1, &admin[8..]];
+    let (session, admin) = (me.client.cookie().unwrap(), admin.cookie().unwrap());
+    let session = session.split_once('=').unwrap().1;
+    let secrets = [SECRET, ADMIN_PASSWORD, password, &secret_token, session, &admin[8..], secret, entry, link];
     for secret in secrets {
         assert!(!log.contains(secret), "the log shows {secret}");
     }

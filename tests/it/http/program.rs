@@ -367,6 +367,11 @@ async fn doctor_says_in_plain_words_what_is_wrong() {
     assert_eq!(healthy.0, Some(0), "{}", healthy.1);
     let other = doctor(&[("SECKILL_SECRET", "0123456789abcdef".repeat(4).as_str())]).await;
     assert!(other.0 == Some(1) && other.1.contains("another secret"), "{}", other.1);
+    let https = ("SECKILL_PUBLIC_URL", "https://shop.example");
+    let unnamed = doctor(&[https]).await;
+    assert!(unnamed.0 == Some(1) && unnamed.1.contains("name its address in SECKILL_TRUSTED_PROXIES"), "{}", unnamed.1);
+    let named = doctor(&[https, ("SECKILL_TRUSTED_PROXIES", "127.0.0.1")]).await;
+    assert!(named.0 == Some(0) && named.1.contains("ok    proxy"), "{}", named.1);
     let away = [
         ("SECKILL_DATABASE_URL", "postgres://127.0.0.1:1/shop"),
         ("SECKILL_REDIS_URL", "redis://127.0.0.1:1"),
