@@ -4,15 +4,17 @@ mod stack {
     use std::fs::{self, File};
     use std::io::{BufWriter, Write};
     use std::path::Path;
+    use std::time::Duration;
 
     use domain::{Bucket, OrderId, SaleId, UserId};
     use engine::redis::keys;
     use redis::AsyncCommands;
 
-    use crate::support::{NewSale, Plan, Process, Rung};
+    use crate::support::{NewSale, Plan, Process, Rung, eventually};
 
-    /// The most grants that a server remembers.
-    const GRANTS: usize = 1_000_000;
+    /// More than the million that a server remembers.
+    const GRANTS: usize = 1_010_000;
+    const TIMEOUT: Duration = Duration::from_secs(30);
     const GRANTS_PER_LINE: usize = 4_096;
     /// The growth allowed: 56 bytes for each grant, twice that while the log grows, and the memory that reading the
     /// file takes.
@@ -66,6 +68,14 @@ mod stack {
         let (with, peak) = (memory(serve, "VmRSS"), memory(serve, "VmHWM"));
         println!("{} MiB without grants, {} with a million, {} at most", without >> 20, with >> 20, peak >> 20);
         assert!(peak - without < MAX_GROWTH, "{without} {with} {peak}");
+        let ops = shop.ops(0);
+        eventually("the oldest are dropped", TIMEOUT, async || {
+            let metrics = ops.get("/metrics").await.text();
+            let dropped = metrics.lines().find(|line| line.starts_with("seckill_grants_dropped_total"));
+            if dropped.is_some_and(|line| line.ends_with(" 10000")) { Ok(()) } else { Err(format!("{dropped:?}")) }
+        })
+        .await;
+        assert!(shop.process("serve", 0).log().contains("the oldest are no longer remembered by this process"));
 
         // The server sells as before.
         let order = shop.shopper(1).buy_one(&sale).await;

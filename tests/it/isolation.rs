@@ -180,6 +180,7 @@ mod stack {
         let mut shop = Plan::on(Rung::Redis).await.roles(&roles).start().await;
         shop.process("consume", 1).kill();
         let (one, two) = (shop.open(NewSale::of(9)).await, shop.open(NewSale::of(9)).await);
+        let other = shop.open(NewSale::of(9)).await;
         let mut watch = connect(&shop).await;
         // Both sales in one transaction, which then waits for the lock.
         let mut held = lock(&shop, &one).await;
@@ -196,6 +197,10 @@ mod stack {
         shop.process("consume", 0).signal("STOP");
         sqlx::raw_sql("ROLLBACK").execute(&mut held).await.unwrap();
         shop.process("consume", 1).start();
+        let third = shop.shopper(3).buy_one(&other).await;
+        shop.shopper(3).wait_for_status(&other, &third, "unpaid").await;
+        let first_order = shop.shopper(1).order(&one, &first).await.expect(200).text();
+        assert!(first_order.contains("\"reserved\""), "another sale does not wait for the locks: {first_order}");
         shop.change_sale_state(&one, "pause").await;
         shop.change_sale_state(&two, "pause").await;
         for (shopper, sale, order) in [(1, &one, &first), (2, &two, &second)] {

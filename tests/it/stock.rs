@@ -692,6 +692,24 @@ mod stack {
         assert_eq!(backends.store.sales().get(sale.id).await.unwrap().unwrap().sold, 1);
     }
 
+    #[tokio::test]
+    async fn ended_sale_stays_in_redis_for_a_minute() {
+        let backends = StockPair::at(Clock::manual(Clock::system().now())).await;
+        let sale = backends.sale(5, 1, Window { opens_at: None, closes_at: None }).await;
+        let stop = SaleChange::Move(SaleMove::Stop);
+        backends.store.sales().change(sale.id, &stop, "test", backends.clock.now()).await.unwrap();
+        let remains = async || {
+            for _ in 0..2 {
+                backends.stock_sync().step().await.unwrap();
+            }
+            !backends.keys(sale.id).await.is_empty()
+        };
+        backends.clock.advance(Duration::from_secs(59));
+        assert!(remains().await);
+        backends.clock.advance(Duration::from_secs(2));
+        assert!(!remains().await);
+    }
+
     /// A master with another history grants nothing until it is opened. The holds of its users stay known.
     #[tokio::test]
     async fn master_that_may_have_lost_grants_sells_nothing() {
