@@ -174,7 +174,8 @@ impl Control {
             job.run(&leased, &due, &stop).await;
         }));
         tokio::join!(self.renew_lease(&leased, &stop), self.watch(&leased, &due, &stop), jobs);
-        Ok(self.store.leases().release(LEASE, &self.member).await?)
+        self.store.leases().release(LEASE, &self.member).await;
+        Ok(())
     }
 
     /// Keeps `due` up to date. While that fails, every job may have something to do.
