@@ -300,7 +300,7 @@ impl Services {
     }
 
     pub fn staff_refunds(&self) -> StaffRefunds {
-        StaffRefunds::new(self.store.clone(), self.orders(), self.config.second_person_above)
+        StaffRefunds::new(self.payments.clone(), self.orders(), self.config.second_person_above)
     }
 
     pub fn purchases(&self) -> Purchases {

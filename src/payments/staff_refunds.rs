@@ -5,7 +5,8 @@ use boxed::boxed;
 use tracing::info;
 use uuid::Uuid;
 
-use domain::{Order, OrderId, OrderStatus, Page, RefundId, SaleId, UserId};
+use crate::Payments;
+use domain::{Money, Order, OrderId, OrderStatus, Page, PaymentStatus, RefundId, RefundTarget, SaleId, UserId};
 use orders::Orders;
 use orders::holds::{HoldCounts, HoldOutcome};
 use orders::support::StaffActionOutcome;
@@ -48,6 +49,7 @@ pub enum DecisionAnswer {
 #[derive(Clone)]
 pub struct StaffRefunds {
     store: Store,
+    payments: Payments,
     orders: Orders,
     /// What one person may refund alone within a day, in whole units of the payment's currency. `None`: no limit.
     alone: Option<i64>,
@@ -55,8 +57,8 @@ pub struct StaffRefunds {
 
 #[boxed]
 impl StaffRefunds {
-    pub fn new(store: Store, orders: Orders, alone: Option<i64>) -> StaffRefunds {
-        StaffRefunds { store, orders, alone }
+    pub fn new(payments: Payments, orders: Orders, alone: Option<i64>) -> StaffRefunds {
+        StaffRefunds { store: payments.store.clone(), payments, orders, alone }
     }
 
     /// Begins a refund, or records that a second person has to approve it. `by` is the account of `reason.actor`.
@@ -80,6 +82,9 @@ impl StaffRefunds {
         if payer == Some(by) {
             return Ok(RefundAnswer::OwnPayment);
         }
+        if !self.takes_part(what).await? {
+            return Ok(RefundAnswer::Refused(RefundRefusal::NotTaken));
+        }
         let outcome = self
             .store
             .payments()
@@ -95,6 +100,26 @@ impl StaffRefunds {
             StaffRefundOutcome::OtherWaits => RefundAnswer::OtherWaits,
             StaffRefundOutcome::Refused(refusal) => RefundAnswer::Refused(refusal),
         })
+    }
+
+    /// Whether the payment's provider can move exactly this part, and what is left of the payment after it. Otherwise
+    /// neither this refund nor that of the rest would ever be made.
+    async fn takes_part(&self, what: StaffRefund<'_>) -> Result<bool, StoreError> {
+        let (order, part, to) = match what {
+            StaffRefund::Part(part) => (part.order, Some(part.amount), part.to),
+            StaffRefund::Return(of) => (of.order, of.amount, RefundTarget::Payer),
+            _ => return Ok(true),
+        };
+        let Some(part) = part else { return Ok(true) };
+        let mut records = self.store.payments().payments_of(order).await?.into_iter();
+        let Some(of) = records.find(|record| record.payment.status == PaymentStatus::Captured) else { return Ok(true) };
+        // Wallets pay back any amount.
+        let Ok(provider) = self.payments.provider(&of.payment.provider) else { return Ok(true) };
+        let left = of.payment.refundable();
+        let is_taken = |amount: i64| amount < 1 || provider.takes(Money { amount, ..left });
+        let is_part_taken = to == RefundTarget::Wallet || is_taken(part.amount);
+        // The store refuses other currencies, and more than is left.
+        Ok(part.currency != left.currency || is_part_taken && is_taken(left.amount.saturating_sub(part.amount)))
     }
 
     /// Ends the held ones among these orders of a sale: paid orders are refunded as by [`StaffRefunds::refund`], and

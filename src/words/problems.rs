@@ -448,6 +448,8 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("too_many_lines", "行数太多，请分成几个文件。", "Too many lines. Please split the file."),
     ("bad_state", "请选择包裹状态。", "Please choose where the parcel is."),
     ("exceeds_payment", "超过可退金额。", "More than can still be refunded."),
+    ("not_taken", "支付平台退不了这个金额：BHD、JOD、KWD、OMR、TND 须为 0.010 的倍数，MGA 须为整数。",
+        "The payment provider can’t return this amount: BHD, JOD, KWD, OMR and TND go in steps of 0.010, MGA in whole units."),
     ("no_wallet", "钱包只支持人民币。", "Wallets hold CNY only."),
     ("top_up_bounds", "单笔充值 1 到 50,000 元。", "A top-up is from ¥1 to ¥50,000."),
     ("too_many_shares", "总金额不够分：每份至少 0.01 元。", "The total is too small: each share is at least ¥0.01."),

@@ -272,10 +272,14 @@ impl TestShop {
 
     /// An open sale of `total` units, at most two per user.
     async fn open_sale(&self, admin: &TestClient<'_>, total: i64) -> String {
+        self.open_sale_at(admin, total, json!({"amount": 199_900, "currency": "CNY"})).await
+    }
+
+    async fn open_sale_at(&self, admin: &TestClient<'_>, total: i64, price: Value) -> String {
         let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
         let goods = admin.post("/api/admin/goods", goods).await.json();
         let sale = json!({
-            "goods_id": goods["goods"]["id"], "price": {"amount": 199_900, "currency": "CNY"},
+            "goods_id": goods["goods"]["id"], "price": price,
             "total": total, "per_user_limit": total.min(2), "opens_at": "2099-01-01T00:00:00Z",
         });
         let sale = admin.post("/api/admin/sales", sale).await.json();

@@ -175,6 +175,31 @@ async fn refunds_at_stripe_are_made_once_whatever_is_lost() {
 }
 
 #[tokio::test]
+async fn part_that_stripe_cannot_move_is_refused_and_the_rest_goes_back() {
+    let arena = open().await;
+    let admin = arena.shop.admin().await;
+    let dinar = |amount: i64| json!({"amount": amount, "currency": "KWD"});
+    let sale = arena.shop.open_sale_at(&admin, 3, dinar(10_000)).await;
+    let (mei, url, session) = arena.begin("mei", &sale).await;
+    arena.deliver(&arena.pay(&session).await[0]).await;
+    let order = order_at(&mei, &url).await;
+    let path = format!("/api/admin/orders/{order}/refund-part");
+    let refused = admin.post(&path, json!({"amount": dinar(1_255), "reason": "scratched"})).await;
+    assert_eq!(refused.json()["fields"], json!([{"field": "amount", "code": "not_taken"}]), "{refused:?}");
+    for (lang, words) in [("en", "in steps of 0.010"), ("zh", "0.010 的倍数")] {
+        let form = format!("/admin/orders/{order}/refund-part?lang={lang}");
+        let page = admin.send_form(&form, "amount=1.255&reason=scratched&confirm=yes&to=payer").await;
+        assert!(page.is_page(422) && page.text().contains(words), "{page:?}");
+    }
+    assert_eq!(admin.post(&path, json!({"amount": dinar(1_250), "reason": "scratched"})).await.status, 200);
+    arena.all_refunds().await;
+    let rest = admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+    assert_eq!(rest.status, 200, "{rest:?}");
+    arena.all_refunds().await;
+    assert_eq!((arena.refunded(), status_of(&mei, &url).await), (vec![8_750, 1_250], "refunded".to_owned()));
+}
+
+#[tokio::test]
 async fn slow_refund_ends_by_its_webhook_and_a_failed_one_is_a_case() {
     let arena = open().await;
     let admin = arena.shop.admin().await;

@@ -10,7 +10,7 @@ use crate::orders::search::OrderSearchQuery;
 use crate::payment_cases::CaseJson;
 use crate::{StaffCall, StaffCallTo};
 use domain::order::OrderStep;
-use domain::{Address, Money, Order, OrderId, PaymentId, PaymentStatus, RefundTarget, ReturnState, UserId};
+use domain::{Address, Locale, Money, Order, OrderId, PaymentId, PaymentStatus, RefundTarget, ReturnState, UserId};
 use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use payments::staff_refunds::RefundAnswer;
 use store::{
@@ -281,6 +281,10 @@ pub(crate) async fn refund_for(
         }),
         RefundAnswer::Refused(RefundRefusal::Exceeds(left)) => {
             Err(Problem::invalid_field("amount", "exceeds_payment").detail(format!("{left} can be refunded.")))
+        }
+        RefundAnswer::Refused(RefundRefusal::NotTaken) => {
+            let detail = words::field_error(Locale::En, "not_taken");
+            Err(Problem::invalid_field("amount", "not_taken").detail(detail))
         }
         RefundAnswer::Refused(RefundRefusal::NoWallet) => Err(Problem::invalid_field("to", "no_wallet")),
     }

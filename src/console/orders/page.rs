@@ -253,6 +253,7 @@ pub async fn refund_part(
     let (field, code) = match answer {
         RefundAnswer::Refused(RefundRefusal::Disputed) => ("disputed", "not_confirmed"),
         RefundAnswer::Refused(RefundRefusal::Exceeds(_)) => ("amount", "exceeds_payment"),
+        RefundAnswer::Refused(RefundRefusal::NotTaken) => ("amount", "not_taken"),
         RefundAnswer::Refused(RefundRefusal::NoWallet) => ("to", "no_wallet"),
         answer => return refunded(&shop, &visitor, id, answer, "refund-part", StaffActionForm::default()).await,
     };

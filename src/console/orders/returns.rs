@@ -170,6 +170,7 @@ pub async fn receive_by_form(
     {
         RefundAnswer::Refused(RefundRefusal::Disputed) => ("disputed", "not_confirmed"),
         RefundAnswer::Refused(RefundRefusal::Exceeds(_)) => ("amount", "exceeds_payment"),
+        RefundAnswer::Refused(RefundRefusal::NotTaken) => ("amount", "not_taken"),
         answer => return refunded(shop, visitor, *id, answer, "received", StaffActionForm::default()).await,
     };
     form.errors.push(FieldError::new(field, code));

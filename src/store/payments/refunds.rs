@@ -50,6 +50,8 @@ pub enum RefundRefusal {
     WrongStatus,
     /// Only this amount can still be refunded.
     Exceeds(Money),
+    /// The payment's provider cannot move exactly this part, or what it would leave of the payment.
+    NotTaken,
     /// Wallets hold another currency.
     NoWallet,
     /// The payer or the payer's bank took the money back, or tries to: a refund may pay twice.
@@ -62,6 +64,7 @@ impl fmt::Display for RefundRefusal {
         match self {
             RefundRefusal::WrongStatus => f.write_str("wrong status"),
             RefundRefusal::Exceeds(left) => write!(f, "only {left} is left"),
+            RefundRefusal::NotTaken => f.write_str("an amount that the provider does not take"),
             RefundRefusal::NoWallet => f.write_str("wallets hold another currency"),
             RefundRefusal::Disputed => f.write_str("disputed"),
         }
