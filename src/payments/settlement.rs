@@ -28,8 +28,8 @@ const CLOCK_TOLERANCE: Duration = Duration::from_secs(10 * 60);
 const PAGE_SIZE: usize = 500;
 /// More differences than this are none: the account is not the shop's, or its keys are new.
 const MAX_DIFFERENCES: usize = 1_000;
-/// How long a bill may take to be read.
-const BILL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// How long the next lines of a bill may take. A bill may have any number of pages.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Days that are settled per step.
 const MAX_DAYS: i64 = 10;
 /// Days that are made up for when data control did not run.
@@ -87,8 +87,7 @@ impl Payments {
         let (provider, billing) = self.billing(name, day).await?;
         // Its time is known from it, for the deletion of old lines.
         let run = Uuid::now_v7().to_string();
-        let compared = tokio::time::timeout(BILL_TIMEOUT, self.compare((provider, billing), day, &run)).await;
-        match compared.context("the bill was not read in time").flatten() {
+        match self.compare((provider, billing), day, &run).await {
             Ok(outcome) => {
                 let new = self.store.payments().settle_day((name, day, &run), &outcome).await?;
                 (0..new).for_each(|_| self.metrics.payment_case(CaseKind::BillDiffers));
@@ -143,8 +142,7 @@ impl Payments {
     }
 
     async fn read(&self, mut bill: Bill<'_>, provider: &dyn Provider, run: &str) -> anyhow::Result<()> {
-        while let Some(page) = bill.next().await {
-            let BillPage { lines, disputes } = page?;
+        while let Some(BillPage { lines, disputes }) = next_page(&mut bill).await? {
             self.store.payments().add_bill_lines(run, provider.name(), &lines).await?;
             for dispute in disputes {
                 self.apply(provider, dispute).await?;
@@ -215,4 +213,30 @@ fn ensure_few(outcome: &Comparison) -> anyhow::Result<()> {
         bail!("bill and books differ in more than {MAX_DIFFERENCES} lines; is it the account of this shop?");
     }
     Ok(())
+}
+async fn next_page(bill: &mut Bill<'_>) -> anyhow::Result<Option<BillPage>> {
+    tokio::time::timeout(PAGE_TIMEOUT, bill.next()).await.context("the bill stopped")?.transpose()
+}
+
+
+#[cfg(test)]
+mod tests {
+    use futures::stream;
+
+    use super::*;
+
+    /// Each page comes after a minute, and the last one never.
+    #[tokio::test(start_paused = true)]
+    async fn bill_of_any_size_is_read_as_long_as_it_goes_on() {
+        let pages = stream::iter(0..=1_000).then(|page| async move {
+            let wait = if page < 1_000 { Duration::from_secs(60) } else { Duration::MAX };
+            tokio::time::sleep(wait).await;
+            Ok(BillPage::default())
+        });
+        let mut bill: Bill<'_> = Box::pin(pages);
+        for _ in 0..1_000 {
+            assert!(next_page(&mut bill).await.unwrap().is_some());
+        }
+        assert!(next_page(&mut bill).await.is_err());
+    }
 }
