@@ -106,8 +106,12 @@ pub async fn settle(services: &Services, options: &SettleOptions) -> anyhow::Res
     for provider in providers {
         let last = services.payments.last_billed_day(provider).await?;
         let day = options.day.or(last).with_context(|| format!("{provider:?} is no provider that has bills"))?;
+        let after_gap = services.payments.follows_unsettled(provider, day).await?;
         let of = services.payments.settle(provider, day).await?;
         print_settlement(&of, &services.store.payments().bill_differences(provider, day).await?);
+        if of.is_settled() && after_gap {
+            println!("  the day before is not settled: ten minutes before and after midnight were left out");
+        }
         code = code.max(if !of.is_settled() { 2 } else { u8::from(!of.agrees()) });
     }
     Ok(ExitCode::from(code))

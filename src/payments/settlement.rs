@@ -2,7 +2,8 @@
 //!
 //! **Days** are the provider's. The books learn of a movement after the provider, at times much later, so a line is looked
 //! up in the books whenever it was, and a movement of the day is missed only if it is on no other day's bill either. Clocks
-//! differ, so the books' day ends and begins [`CLOCK_TOLERANCE`] earlier: what falls between is the next day's.
+//! differ, so the books' day ends and begins [`CLOCK_TOLERANCE`] earlier: what falls between is the next day's. So days are
+//! settled one after the other, and a day waits for the one before it, unless somebody settles it by hand.
 //!
 //! A day may be settled any number of times, with the same outcome. If the bill cannot be read, everything stays as it was,
 //! and data control tries again.
@@ -82,12 +83,14 @@ impl Payments {
         Ok(self.store.payments().ask_for_settlement(provider, day).await?)
     }
 
-    /// Settles a day. If its bill cannot be read or compared, the settlement says why.
+    /// Settles a day at somebody's request, also if the day before is not settled. If its bill cannot be read or compared,
+    /// the settlement says why.
     pub async fn settle(&self, name: &str, day: Date) -> Result<DaySettlement, SettleError> {
         let (provider, billing) = self.billing(name, day).await?;
+        let after_gap = self.follows_unsettled(name, day).await?;
         // Its time is known from it, for the deletion of old lines.
         let run = Uuid::now_v7().to_string();
-        match self.compare((provider, billing), day, &run).await {
+        match self.compare((provider, billing), (day, after_gap), &run).await {
             Ok(outcome) => {
                 let new = self.store.payments().settle_day((name, day, &run), &outcome).await?;
                 (0..new).for_each(|_| self.metrics.payment_case(CaseKind::BillDiffers));
@@ -105,10 +108,21 @@ impl Payments {
         settled.ok_or_else(|| SettleError::NoProvider(name.to_owned()))
     }
 
+    /// Whether the day before shall be settled, but never was. Nothing tells then which of the movements about midnight its
+    /// bill has.
+    pub async fn follows_unsettled(&self, name: &str, day: Date) -> Result<bool, StoreError> {
+        match day.yesterday() {
+            Ok(before) => self.store.payments().is_unsettled(name, before).await,
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// `after_gap`: the day before is not settled, so what the books have until [`CLOCK_TOLERANCE`] after midnight is missed
+    /// on neither bill.
     async fn compare(
         &self,
         (provider, billing): (&dyn Provider, Billing),
-        day: Date,
+        (day, after_gap): (Date, bool),
         run: &str,
     ) -> anyhow::Result<Comparison> {
         let (name, payments) = (provider.name(), self.store.payments());
@@ -129,7 +143,8 @@ impl Payments {
             ensure_few(&outcome)?;
         }
         let (begin, end) = billing.bounds(day).context("a day that does not exist")?;
-        let bounds = (begin - CLOCK_TOLERANCE, end - CLOCK_TOLERANCE);
+        let begin = if after_gap { begin + CLOCK_TOLERANCE } else { begin - CLOCK_TOLERANCE };
+        let bounds = (begin, end - CLOCK_TOLERANCE);
         let missed = payments.unbilled((name, day, run), bounds, MAX_DIFFERENCES + 1).await?;
         // Without a bill nothing tells whether money is missing or the bill is late.
         ensure!(
@@ -195,6 +210,10 @@ impl Payments {
         }
         let due = self.store.payments().settlements_due(MAX_DAYS).await?;
         for (provider, day) in &due {
+            if self.follows_unsettled(provider, *day).await? {
+                self.store.payments().settlement_failed(provider, *day, "the day before is not settled").await?;
+                continue;
+            }
             match self.settle(provider, *day).await {
                 Ok(_) => {}
                 // Its keys were taken away.
@@ -208,16 +227,16 @@ impl Payments {
     }
 }
 
+async fn next_page(bill: &mut Bill<'_>) -> anyhow::Result<Option<BillPage>> {
+    tokio::time::timeout(PAGE_TIMEOUT, bill.next()).await.context("the bill stopped")?.transpose()
+}
+
 fn ensure_few(outcome: &Comparison) -> anyhow::Result<()> {
     if outcome.differences.len() > MAX_DIFFERENCES {
         bail!("bill and books differ in more than {MAX_DIFFERENCES} lines; is it the account of this shop?");
     }
     Ok(())
 }
-async fn next_page(bill: &mut Bill<'_>) -> anyhow::Result<Option<BillPage>> {
-    tokio::time::timeout(PAGE_TIMEOUT, bill.next()).await.context("the bill stopped")?.transpose()
-}
-
 
 #[cfg(test)]
 mod tests {

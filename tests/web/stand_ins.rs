@@ -477,6 +477,39 @@ impl Arena {
         assert_eq!((missed, self.shop.cases().await), ([0, 1], vec![BillDiffers]));
     }
 
+    /// A payment of the last minutes is missed on no bill while its own day cannot be settled.
+    pub async fn settle_after_a_day_that_cannot_be_read(&self) {
+        self.noon();
+        self.advance(Duration::from_secs((24 - 4 - i64::from(self.kind.zone)) as u64 * 3600 - 60));
+        let day = self.today();
+        let admin = self.shop.admin().await;
+        let sale = self.shop.open_sale(&admin, 3).await;
+        self.paid("mei", &sale).await;
+        self.advance(Duration::from_secs(2 * 3600));
+        let next = self.today();
+        self.paid("wang", &sale).await;
+        self.noon();
+        self.noon();
+        let payments = &self.shop.parts.payments;
+        for day in [day, next] {
+            payments.ask_for_settlement(self.kind.name, day).await.unwrap();
+        }
+        let stored =
+            async |day| self.shop.parts.store.payments().settlement(self.kind.name, day).await.unwrap().unwrap();
+        self.fake.lie(self.kind.billing, "drop", 2);
+        payments.settle_due().await.unwrap();
+        assert!(!stored(day).await.is_settled());
+        assert_eq!(stored(next).await.problem.as_deref(), Some("the day before is not settled"));
+        // By hand, a day can be settled alone.
+        assert!(self.settle(next).await.agrees());
+        assert_eq!(self.shop.cases().await, []);
+        assert!(self.settle(day).await.agrees());
+        assert_eq!(stored(next).await.next_attempt_at, Some(jiff::Timestamp::UNIX_EPOCH), "and is compared again then");
+        payments.settle_due().await.unwrap();
+        assert!(stored(next).await.agrees());
+        assert_eq!(self.shop.cases().await, []);
+    }
+
     /// A refund by somebody at the provider is a case.
     pub async fn refund_by_hand(&self) {
         let admin = self.shop.admin().await;

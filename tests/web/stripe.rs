@@ -475,3 +475,8 @@ async fn bill_of_stripe_is_compared_with_the_books_line_by_line() {
 async fn payment_around_midnight_is_on_one_bill_of_stripe() {
     open().await.settle_midnight().await;
 }
+
+#[tokio::test]
+async fn day_waits_for_the_day_before_at_stripe() {
+    open().await.settle_after_a_day_that_cannot_be_read().await;
+}

@@ -192,6 +192,13 @@ impl PaymentStore<'_> {
         .await?;
         let known = sqlx::query(DIFFERENCES).bind(provider).bind(day.to_string());
         let known = known.fetch_all(&mut *tx).await?;
+        if before.is_none()
+            && let Ok(next) = day.tomorrow()
+        {
+            // It may have waited for this day, or was settled without what fell about midnight.
+            let sql = "UPDATE settlements SET next_attempt_at_ms = 0 WHERE provider = $1 AND day = $2";
+            sqlx::query(sql).bind(provider).bind(next.to_string()).execute(&mut *tx).await?;
+        }
         let mut kept = Vec::new();
         for row in &known {
             let (of, case) = (difference(row)?, row::text(row, "case_id")?);
@@ -281,6 +288,12 @@ impl PaymentStore<'_> {
     pub async fn settlement(self, provider: &str, day: Date) -> Result<Option<DaySettlement>, StoreError> {
         let sql = select!(columns, "FROM settlements s WHERE s.provider = $1 AND s.day = $2");
         self.optional(sqlx::query(sql).bind(provider).bind(day.to_string()), settlement).await
+    }
+
+    /// Whether the day shall be settled, but never was.
+    pub async fn is_unsettled(self, provider: &str, day: Date) -> Result<bool, StoreError> {
+        let sql = "SELECT 1 FROM settlements WHERE provider = $1 AND day = $2 AND run IS NULL";
+        Ok(self.optional(sqlx::query(sql).bind(provider).bind(day.to_string()), |_| Ok(())).await?.is_some())
     }
 
     /// What differs on a day.
