@@ -184,6 +184,24 @@ async fn part_that_failed_waits_for_staff_and_delays_no_other() {
 }
 
 #[tokio::test]
+async fn dispute_stops_parts_to_the_payer_until_staff_begin_them_again() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (order, _) = paid_order(&shop, &mei, &sale).await;
+    let path = format!("/api/admin/orders/{order}/refund-part");
+    let payment = admin.post(&path, part(500, "payer")).await.json()["order"]["payments"][0]["id"].clone();
+    admin.post(&path, part(700, "wallet")).await;
+    let data = json!({"payment_id": payment, "amount": {"amount": PRICE, "currency": "CNY"}});
+    assert_eq!(shop.report("msg_1", "payment.disputed", data).await.status, 204);
+    assert_eq!((refund(&shop).await, wallet_of(&mei).await), (1, 700), "a gesture pays nothing twice");
+    assert_eq!(shop.cases().await, [CaseKind::Disputed, CaseKind::RefundFailed]);
+    assert_eq!(admin.send_form(&action(&admin, "refund").await, "reason=agreed&confirm=yes").await.status, 303);
+    assert_eq!((refund(&shop).await, shop.cases().await), (1, vec![CaseKind::Disputed]));
+    assert_eq!(closing(&admin).await.1, 500 - PRICE);
+}
+
+#[tokio::test]
 async fn reports_of_parts_are_compared_with_what_was_asked_for() {
     let shop = TestShop::open().await;
     let (admin, mei, wang) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("wang").await);

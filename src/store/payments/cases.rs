@@ -14,6 +14,9 @@ use crate::audit_log::log;
 use crate::{AuditReason, PaymentStore, StoreError, Tx, row};
 use domain::{AuditAction, CaseKind, Currency, DisputeState, Money, OrderId, PaymentStatus, RefundId, UserId};
 
+/// The details of a case about a partial refund that a dispute has stopped.
+const STOPPED_BY_DISPUTE: &str = "stopped, because the payment is disputed";
+
 /// A case to be opened.
 #[derive(Debug, Clone, Copy)]
 pub struct NewCase<'a> {
@@ -101,6 +104,11 @@ impl PaymentCase {
         self.payment.as_ref().map(|payment| payment.status)
     }
 
+    /// Whether the case tells of a dispute, so that who refunds from it knows of it.
+    pub(super) fn tells_dispute(&self) -> bool {
+        self.kind == CaseKind::Disputed || self.details == STOPPED_BY_DISPUTE
+    }
+
     /// Whether a refund can be begun, or tried again, at the provider.
     pub fn takes_refund(&self) -> bool {
         self.is_open() && self.refund.is_some()
@@ -164,7 +172,10 @@ impl PaymentStore<'_> {
             // What is known about the refund already opens no case again.
             (CaseKind::RefundFailed, Some(failed)) => refunds::fail(&mut tx, case.payment, failed).await?,
             (CaseKind::RefundFailed, None) => {
-                refunds::stop_refund(&mut tx, case.payment, case.part).await.map(|()| true)?
+                if let Some(part) = case.part {
+                    refunds::stop_part(&mut tx, case.payment, part).await?;
+                }
+                true
             }
             _ => true,
         };
@@ -173,7 +184,7 @@ impl PaymentStore<'_> {
             _ if !opens => false,
             _ => {
                 if kind == CaseKind::Disputed {
-                    refunds::stop_refund(&mut tx, case.payment, None).await?;
+                    stop_refunds(&mut tx, case.payment).await?;
                 }
                 open(&mut tx, &NewCase { kind, ..*case }, now).await?.is_some()
             }
@@ -373,11 +384,22 @@ async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> R
     let known = sqlx::query(sql).bind(case.payment).bind(&dispute.id);
     let known = known.fetch_optional(&mut **tx).await?;
     let (id, is_new) = match &known {
+/// Stops the refunds to a payer who disputes the payment. The dispute's case is about the whole refund, so each partial
+/// one gets a case of its own, from which staff begin it again.
+async fn stop_refunds(tx: &mut Tx, payment: &str) -> Result<(), sqlx::Error> {
+    for part in refunds::stop_all(tx, payment).await? {
+        let (kind, details, part) = (CaseKind::RefundFailed, STOPPED_BY_DISPUTE, Some(part));
+        let case = NewCase { kind, payment, part, amount: None, details, failed: None, dispute: None };
+        open(tx, &case, tx.now).await?;
+    }
+    Ok(())
+}
+
         Some(known) if row::text(known, "dispute_state")? != DisputeState::Open.as_str() => return Ok(false),
         Some(known) => (row::text(known, "id")?, false),
         None => {
             if dispute.state != DisputeState::Won {
-                refunds::stop_refund(tx, case.payment, None).await?;
+                stop_refunds(tx, case.payment).await?;
             }
             // Another dispute of the payment may be told in the same words.
             let details = format!("{} ({})", case.details, dispute.id);

@@ -227,20 +227,22 @@ pub(super) async fn refund_again(tx: &mut Tx, of: &Refund) -> Result<bool, sqlx:
     Ok(sqlx::query(sql).bind(of.id.to_string()).execute(&mut **tx).await?.rows_affected() == 1)
 }
 
-/// Stops the attempts of a refund until the staff begin them again.
-pub(super) async fn stop_refund(tx: &mut Tx, payment: &str, part: Option<RefundId>) -> Result<(), sqlx::Error> {
-    let query = match part {
-        Some(part) => {
-            let sql = "UPDATE partial_refunds SET next_attempt_at_ms = $1 WHERE id = $3 AND payment_id = $2";
-            sqlx::query(sql).bind(i64::MAX).bind(payment).bind(part.to_string())
-        }
-        None => {
-            let sql = "UPDATE payments SET next_attempt_at_ms = $1 WHERE id = $2 AND status = 'refund_pending'";
-            sqlx::query(sql).bind(i64::MAX).bind(payment)
-        }
-    };
+/// Stops the attempts of a partial refund until the staff begin them again.
+pub(super) async fn stop_part(tx: &mut Tx, payment: &str, part: RefundId) -> Result<(), sqlx::Error> {
+    let sql = "UPDATE partial_refunds SET next_attempt_at_ms = $1 WHERE id = $3 AND payment_id = $2";
+    let query = sqlx::query(sql).bind(i64::MAX).bind(payment).bind(part.to_string());
     query.execute(&mut **tx).await?;
     Ok(())
+}
+
+/// Stops all refunds of a payment to its payer until the staff begin them again. Returns the partial ones that were under way.
+pub(super) async fn stop_all(tx: &mut Tx, payment: &str) -> Result<Vec<RefundId>, sqlx::Error> {
+    let sql = "UPDATE payments SET next_attempt_at_ms = $1 WHERE id = $2 AND status = 'refund_pending'";
+    sqlx::query(sql).bind(i64::MAX).bind(payment).execute(&mut **tx).await?;
+    let sql = "UPDATE partial_refunds SET next_attempt_at_ms = $1
+         WHERE payment_id = $2 AND refunded_at_ms IS NULL AND via <> 'wallet' AND next_attempt_at_ms < $1 RETURNING id";
+    let stopped = sqlx::query(sql).bind(i64::MAX).bind(payment).fetch_all(&mut **tx).await?;
+    stopped.iter().map(|row| row::parsed(row, "id")).collect()
 }
 
 /// Records that a refund failed, and stops it until the staff begin it again. One that had counted as made is pending again,

@@ -25,7 +25,7 @@ use crate::orders::{read, staff_actions};
 use crate::{AuditReason, HeldUnits, PaymentStore, StaffAction, StoreError, Tx, row};
 use domain::ledger::CURRENCY;
 use domain::{
-    ApprovalStatus, AuditAction, CaseKind, Currency, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId,
+    ApprovalStatus, AuditAction, Currency, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId,
 };
 
 /// Refunds of one person within this time count together.
@@ -68,7 +68,7 @@ impl StaffRefund<'_> {
             StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => Some(*order),
             StaffRefund::Part(part) => Some(part.order),
             StaffRefund::Return(of) => Some(of.order),
-            StaffRefund::Case(case) => case.order().filter(|_| case.kind != CaseKind::Disputed),
+            StaffRefund::Case(case) => case.order().filter(|_| !case.tells_dispute()),
         }
     }
 }
