@@ -198,6 +198,9 @@ async fn address_that_was_not_opened_stays_payable_and_late_money_goes_back() {
     let own = format!("{url}/payments/{}", begun["payment"]["id"].as_str().unwrap());
     arena.clock.advance(Duration::from_secs(30 * 60));
     assert_eq!(payments.close_due().await.unwrap(), 1);
+    assert_eq!(wang.get(&own).await.json()["payment"]["status"], "created", "a page may live a minute longer");
+    arena.clock.advance(Duration::from_secs(65));
+    assert_eq!(payments.close_due().await.unwrap(), 1);
     assert_eq!(wang.get(&own).await.json()["payment"]["status"], "closed");
 }
 

@@ -44,6 +44,8 @@ const TIME: &str = "%Y-%m-%d %H:%M:%S";
 const MAX_TITLE_BYTES: usize = 256;
 /// A trade lasts at least a minute, a QR code two hours.
 const MIN_LIFETIME: Duration = Duration::from_secs(60);
+/// How much the clocks of Alipay and of the shop may differ.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
 const MAX_SCAN_LIFETIME: Duration = Duration::from_secs(2 * 3600);
 const MAX_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
 
@@ -329,9 +331,10 @@ impl Provider for Alipay {
         let content = json!({"out_trade_no": number(payment.id.0)});
         let refusal = match self.ask::<Value>("alipay.trade.close", &content).await? {
             Ok(_) => return Ok(ChargeState::Closed),
-            // A payer who has the address may still open it.
+            // A payer who has the address may still open it. Begun in the last minute, it lasts longer than the order waits.
             Err(refusal) if refusal.is_unknown_trade() => {
-                let is_over = payment.expires_at.is_none_or(|expires_at| expires_at <= self.clock.now());
+                let now = self.clock.now();
+                let is_over = payment.expires_at.is_none_or(|ends| ends + MIN_LIFETIME + CLOCK_TOLERANCE <= now);
                 return Ok(if is_over { ChargeState::Closed } else { ChargeState::Open });
             }
             Err(refusal) => refusal,
