@@ -205,7 +205,7 @@ impl Provider for Sandbox {
         if [&event, &payment, &reason].into_iter().any(|text| text.contains('\0')) {
             return Err(PaymentError::Malformed);
         }
-        let id = id.to_owned();
+        let (id, refund) = (id.to_owned(), refund.or_else(|| payment.parse().ok()));
         Ok(Some(Report { id, event, payment, refund, amount, merchant, reason, instrument, ..Report::default() }))
     }
 }

@@ -320,6 +320,28 @@ async fn refund_that_fails_a_day_after_it_succeeded_is_made_again_by_another_one
 }
 
 #[tokio::test]
+async fn failed_refund_of_the_merchant_neither_stops_nor_settles_that_of_the_shop() {
+    let arena = open().await;
+    let admin = arena.shop.admin().await;
+    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (mei, url, session) = arena.begin("mei", &sale).await;
+    arena.deliver(&arena.pay(&session).await[0]).await;
+    let order = order_at(&mei, &url).await;
+    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+    arena.fake.events(json!({"do": "refund", "payment": session, "amount": 300}));
+    let mut failed = arena.fake.events(json!({"do": "finish", "status": "failed"})).remove(0);
+    assert_eq!(arena.deliver(&failed).await.status, 204);
+    let case = admin.get("/api/admin/payment-cases").await.json()["cases"][0]["id"].clone();
+    let settle = format!("/api/admin/payment-cases/{}/settle", case.as_str().unwrap());
+    assert_eq!(admin.post(&settle, json!({"reason": "looked into"})).await.status, 200);
+    assert_eq!((status_of(&mei, &url).await.as_str(), arena.shop.cases().await), ("refund_pending", vec![]));
+    failed["id"] = json!("evt_again");
+    assert_eq!(arena.deliver(&failed).await.status, 204);
+    assert_eq!((arena.refunds().await, arena.refunded()), (1, vec![PRICE, 300]));
+    assert_eq!((status_of(&mei, &url).await.as_str(), arena.shop.cases().await), ("refunded", vec![RefundFailed]));
+}
+
+#[tokio::test]
 async fn dispute_is_followed_to_its_end_although_every_webhook_of_it_is_lost() {
     let arena = open().await;
     let admin = arena.shop.admin().await;

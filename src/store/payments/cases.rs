@@ -151,8 +151,8 @@ macro_rules! columns {
 #[boxed]
 impl PaymentStore<'_> {
     /// Opens a case and records the webhook that reported it. Returns the kind of the new case; `None` if the webhook
-    /// was received before or the case is open already. A refund that failed, or whose payment is disputed, is not tried
-    /// again until the staff begin it again.
+    /// was received before or the case is open already. A refund of the shop that failed, or whose payment is disputed, is not
+    /// tried again until the staff begin it again.
     pub async fn open_case(self, webhook_id: Option<&str>, case: &NewCase<'_>) -> Result<Option<CaseKind>, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
@@ -254,9 +254,18 @@ impl PaymentStore<'_> {
         case.payment = self.get(id).await?;
         case.refund = match case.part {
             Some(part) => self.pending_partial_refund(id, part).await?,
+            None if case.kind == CaseKind::RefundFailed && !self.is_own_failure(case).await? => None,
             None => case.payment.clone().filter(Payment::takes_refund).map(Refund::whole),
         };
         Ok(())
+    }
+
+    /// Whether the refund that failed was the shop's refund of the whole payment. Somebody may have refunded a part at the
+    /// provider.
+    async fn is_own_failure(self, of: &PaymentCase) -> Result<bool, StoreError> {
+        let sql = "SELECT 1 FROM failed_refunds WHERE refund_id = $1 AND failed_at_ms = $2";
+        let query = sqlx::query(sql).bind(&of.payment_id).bind(of.opened_at.as_millisecond());
+        Ok(self.optional(query, |_| Ok(())).await?.is_some())
     }
 
     /// Who paid: the owner of the order, or of the wallet.

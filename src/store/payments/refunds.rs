@@ -326,7 +326,8 @@ const FAILING_PART: &str = failing!(
 async fn settle_refunded(tx: &mut Tx, of: &Refund, now: Timestamp) -> Result<(), sqlx::Error> {
     let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = ''
          WHERE payment_id = $1 AND settled_at_ms IS NULL AND kind IN ('mismatched', 'refund_failed', 'refund_delayed')
-           AND COALESCE(refund_id, payment_id) = $3";
+           AND COALESCE(refund_id, payment_id) = $3 AND (kind <> 'refund_failed' OR refund_id IS NOT NULL OR EXISTS
+             (SELECT 1 FROM failed_refunds WHERE refund_id = $3 AND failed_at_ms = payment_cases.opened_at_ms))";
     let query = sqlx::query(sql).bind(of.of.id.to_string()).bind(now.as_millisecond());
     query.bind(of.id.to_string()).execute(&mut **tx).await?;
     Ok(())
