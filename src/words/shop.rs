@@ -282,6 +282,7 @@ texts! {
         see_sale: "再去抢", "Try this sale again";
         wait: "加入本场候补", "Join this sale’s waitlist";
         all_sales: "全部秒杀", "All sales";
+        paid_elsewhere: "这笔订单由你来时的商店收款，请回到那里付款。", "The shop that you came from takes the payment for this order: pay there.";
     }
 }
 

@@ -231,6 +231,21 @@ async fn winner_of_a_draw_goes_on_with_a_pass_and_the_other_shop_confirms_the_un
     assert!(shop.parts.audit().check_once().await.unwrap().iter().all(|check| check.violations.is_empty()));
 }
 
+#[tokio::test]
+async fn own_account_pays_here_although_the_sale_came_to_stand_in_front_of_a_shop() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 2).await;
+    let mei = shop.shopper("mei").await;
+    let bought = mei.buy(&sale, 1).await.json();
+    assert_eq!(put_in_front(&admin, &sale, once()).await.status, 200);
+    shop.parts.gate.refresh().await;
+    let page = mei.get(&format!("/en/orders/{sale}/{}", bought["order"]["id"].as_str().unwrap())).await;
+    assert!(page.text().contains("/pay\"") && !page.text().contains(&format!("/line/{sale}/pass")), "{page:?}");
+    let begun = mei.post(&format!("{}/payments", bought["status_url"].as_str().unwrap()), json!({})).await;
+    assert_eq!(begun.status, 201, "{begun:?}");
+}
+
 /// Passes that were made from a good one, and what is wrong with each.
 async fn forgeries(shop: &TestShop, pass: &str) -> Vec<(&'static str, String)> {
     let [head, body, signature] = pass.split('.').collect::<Vec<_>>().try_into().unwrap();

@@ -323,8 +323,19 @@ async fn late_payment_of_ours_for_a_confirmed_reservation_goes_back() {
     let shopper = TestClient { cookie: Some(entered.cookie()), ..shop.visitor() };
     let path = format!("/api/v1/sales/{}/reservations/", other.sale);
     let order = shopper.buy(&other.sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
-    let begun = shopper.post(&format!("/api/sales/{}/orders/{order}/payments", other.sale), json!({})).await;
-    let payment: PaymentId = begun.json()["payment"]["id"].as_str().unwrap().parse().unwrap();
+    // The other shop takes the money, in a sale that does not stand in front of it, too.
+    let paid = shopper.post(&format!("/api/sales/{}/orders/{order}/payments", other.sale), json!({})).await;
+    assert_eq!(paid.problem(), problem(409, "sold_elsewhere"));
+    let page = format!("orders/{}/{order}", other.sale);
+    assert!(shopper.send_form(&format!("/en/{page}/pay"), "").await.is_page(409));
+    for (lang, words) in [("en", "The shop that you came from"), ("zh", "请回到那里付款")] {
+        let shown = shopper.get(&format!("/{lang}/{page}")).await;
+        assert!(shown.text().contains(words) && !shown.text().contains("/pay"), "{shown:?}");
+    }
+    // An older version began a payment.
+    let (sale, id) = (other.sale.parse().unwrap(), order.parse().unwrap());
+    let stored = shop.parts.store.orders().get(sale, id).await.unwrap().unwrap();
+    let payment = shop.parts.payments.start(&stored, own_payments::any_provider()).await.unwrap().payment;
     assert_eq!(other.confirm(&format!("{path}{order}"), "r").await.status, 200);
     assert_eq!(shop.make_payment(payment).await, CaptureOutcome::Refunding);
     assert_eq!(other.status(&format!("{path}{order}")).await, "confirmed");

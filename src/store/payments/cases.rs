@@ -384,15 +384,6 @@ pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Res
     Ok((done.rows_affected() == 1).then_some(id))
 }
 
-/// Opens the case of a dispute, or writes down how far the dispute is. What is told after its end is old. One that the shop
-/// has won settles its own case, unless a refund waits there for the staff. Returns whether the case is new.
-async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> Result<bool, sqlx::Error> {
-    let now = tx.now;
-    let sql =
-        "SELECT id, dispute_state FROM payment_cases WHERE payment_id = $1 AND kind = 'disputed' AND dispute_id = $2";
-    let known = sqlx::query(sql).bind(case.payment).bind(&dispute.id);
-    let known = known.fetch_optional(&mut **tx).await?;
-    let (id, is_new) = match &known {
 /// Stops the refunds to a payer who disputes the payment. The dispute's case is about the whole refund, so each partial
 /// one gets a case of its own, from which staff begin it again.
 async fn stop_refunds(tx: &mut Tx, payment: &str) -> Result<(), sqlx::Error> {
@@ -404,6 +395,15 @@ async fn stop_refunds(tx: &mut Tx, payment: &str) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
+/// Opens the case of a dispute, or writes down how far the dispute is. What is told after its end is old. One that the shop
+/// has won settles its own case, unless a refund waits there for the staff. Returns whether the case is new.
+async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> Result<bool, sqlx::Error> {
+    let now = tx.now;
+    let sql =
+        "SELECT id, dispute_state FROM payment_cases WHERE payment_id = $1 AND kind = 'disputed' AND dispute_id = $2";
+    let known = sqlx::query(sql).bind(case.payment).bind(&dispute.id);
+    let known = known.fetch_optional(&mut **tx).await?;
+    let (id, is_new) = match &known {
         Some(known) if row::text(known, "dispute_state")? != DisputeState::Open.as_str() => return Ok(false),
         Some(known) => (row::text(known, "id")?, false),
         None => {

@@ -8,7 +8,7 @@ use crate::orders::address_page as order_address;
 use crate::orders::address_page::OrderAddressState;
 use crate::orders::api::too_early;
 use crate::orders::invoice::InvoiceFormState;
-use crate::orders::payments::{check_paid_here, pay_from};
+use crate::orders::payments::{is_paid_elsewhere, pay_from};
 use crate::orders::returns::ReturnForm;
 use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
 use crate::{UserVisit, eligibility};
@@ -187,7 +187,12 @@ pub async fn page(
     }
     let amount = order.amount;
     let offers = shop.payments.offers(amount);
-    let leaves = shop.catalogue.front(order.sale_id).is_some();
+    let elsewhere = match order.status {
+        OrderStatus::Unpaid if is_paid_elsewhere(shop, order.sale_id, order.id).await? => {
+            Some(shop.catalogue.front(order.sale_id).is_some())
+        }
+        _ => None,
+    };
     let OrderPageForms { appeal, invoice, returned: return_form } = forms;
     let is_refused = appeal.error.is_some() || !invoice.errors.is_empty() || !return_form.errors.is_empty();
     let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -202,7 +207,7 @@ pub async fn page(
         deposit,
         offers,
         needs_other_browser: visitor.is_in_wechat && !shop.payments.open_in_wechat(amount),
-        leaves,
+        elsewhere,
         sale,
         now,
         appeal,
@@ -335,9 +340,8 @@ pub async fn pay(
     phone: PayingPhone,
     Form(form): Form<PaymentForm>,
 ) -> Answer {
-    check_paid_here(&shop, sale).map_err(|problem| problem.back(order_path(visitor.locale, sale, id)))?;
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
-    if !order.needs_address() {
+    if !order.needs_address() || is_paid_elsewhere(&shop, sale, id).await? {
         return pay_from(&shop, &session, &visitor, &order, (&form.from, &form.amount), phone).await;
     }
     let saved = match form.address.parse() {

@@ -18,7 +18,7 @@ use accounts::Session;
 use domain::{Locale, Money, Order, OrderId, PaymentId, PaymentStatus, SaleId};
 use pages::{Chrome, filters};
 use payments::{Begun, Notice, PayerChoice, PaymentError, RETURNED, payment_path};
-use store::{Checkout, OwnPayment, PaymentPurpose, WALLET};
+use store::{Checkout, OwnPayment, PaymentPurpose, StoreError, WALLET};
 use web::extract::{MAX_BODY_BYTES, PathIds, PayingPhone, SignedIn, State, Visitor, body, from_json, locale};
 use web::packets::qr_code;
 use web::shared::paths::{order_path, wallet_path};
@@ -36,7 +36,7 @@ pub async fn pay_from(
     phone: PayingPhone,
 ) -> Answer {
     let order_page = order_path(visitor.locale, order.sale_id, order.id);
-    check_paid_here(shop, order.sale_id).map_err(|problem| problem.back(&order_page))?;
+    check_paid_here(shop, order).await.map_err(|problem| problem.back(&order_page))?;
     if !shown.is_empty() && shown.parse() != Ok(order.amount.amount) {
         return Ok(see_other(&order_page));
     }
@@ -51,9 +51,19 @@ pub async fn pay_from(
     Ok(redirect_to_checkout(shop, visitor.locale, &begun))
 }
 
-/// Refuses to take money for a sale in front of another shop, which takes it.
-pub fn check_paid_here(shop: &Shop, sale: SaleId) -> Result<(), Problem> {
-    shop.catalogue.front(sale).map_or(Ok(()), |_| Err(Code::SoldElsewhere.into()))
+/// Refuses to take money from a customer of another shop, which takes it and then confirms the reservation. That does not
+/// depend on whether the sale stands in front of the shop now: it may have changed since the purchase.
+async fn check_paid_here(shop: &Shop, order: &Order) -> Result<(), Problem> {
+    match is_paid_elsewhere(shop, order.sale_id, order.id).await? {
+        true => {
+            Err(Problem::new(Code::SoldElsewhere).detail("The shop that the customer comes from takes the payment."))
+        }
+        false => Ok(()),
+    }
+}
+
+pub async fn is_paid_elsewhere(shop: &Shop, sale: SaleId, order: OrderId) -> Result<bool, StoreError> {
+    Ok(shop.store.orders().reservation(sale, order).await?.is_some())
 }
 
 /// What the owner of an order asks for. An empty `provider` is the first that takes the payment.
@@ -155,8 +165,8 @@ pub async fn start(
 ) -> Answer {
     let bytes = body(&headers, content, MAX_BODY_BYTES).await?;
     let content: PaymentBody = if bytes.is_empty() { PaymentBody::default() } else { from_json(&bytes)? };
-    check_paid_here(&shop, sale)?;
     let order = shop.orders.find_persisted(session.user_id, sale, order).await?;
+    check_paid_here(&shop, &order).await?;
     if content.from == PaymentSource::Wallet {
         shop.accounts.check_spending(&session).await?;
         let (id, repeated) = shop.payments.pay_from_wallet(&order).await?;

@@ -197,8 +197,8 @@ pub struct OrderPage {
     pub offers: Vec<&'static str>,
     /// Whether a provider's page or app cannot be opened where the page is looked at, which is in WeChat.
     pub needs_other_browser: bool,
-    /// Whether the order is paid in another shop.
-    pub leaves: bool,
+    /// For an order that is paid in another shop: whether the shop can be reached from here.
+    pub elsewhere: Option<bool>,
     /// `None` for a sale that is gone.
     pub sale: Option<SaleOfOrder>,
     pub now: Timestamp,
