@@ -143,8 +143,6 @@ export function dialogs(within = document) {
       button.hidden = false;
       button.addEventListener('click', () => box.close());
     });
-    // The dialog itself asks for confirmation; the checkbox is for visitors without scripts.
-    form.querySelectorAll('.sure').forEach((sure) => { sure.querySelector('input').checked = true; sure.hidden = true; });
     details.querySelector('summary').addEventListener('click', (event) => {
       event.preventDefault();
       article.append(form);

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfirmForm, ReasonForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
+use crate::{ConfirmForm, ReasonForm, RefusedForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
 use domain::{ApprovalStatus, OrderId, OrderNumber, RefundId, RefundKind, RefundTarget};
 use orders::support::StaffActionReason;
 use pages::{Chrome, filters};
@@ -152,7 +152,7 @@ pub async fn page(
     };
     let before = query.before.read::<RefundId>("before")?.map(|id| id.to_string());
     let (decided, may_act) = (!query.decided.is_empty(), staff.may::<DecideApprovals>());
-    let state = PageState { status: StatusCode::OK, decided, may_act, notice, warning: None };
+    let state = PageState { status: StatusCode::OK, decided, may_act, notice, warning: None, again: None };
     render(&shop, &visitor, before.as_deref(), state).await
 }
 
@@ -165,6 +165,7 @@ struct PageState {
     may_act: bool,
     notice: Option<&'static str>,
     warning: Option<&'static str>,
+    again: Option<RefusedForm>,
 }
 
 async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Answer {
@@ -183,14 +184,15 @@ async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: Pag
 }
 
 /// The page again, after a form that could not be carried out.
-async fn refuse(shop: &Shop, visitor: &Visitor, status: StatusCode, warning: &'static str) -> Answer {
-    render(
-        shop,
-        visitor,
-        None,
-        PageState { status, decided: false, may_act: true, notice: None, warning: Some(warning) },
-    )
-    .await
+async fn refuse(
+    shop: &Shop,
+    visitor: &Visitor,
+    status: StatusCode,
+    warning: &'static str,
+    again: Option<RefusedForm>,
+) -> Answer {
+    let state = PageState { status, decided: false, may_act: true, notice: None, warning: Some(warning), again };
+    render(shop, visitor, None, state).await
 }
 
 pub async fn approve_by_form(
@@ -200,7 +202,7 @@ pub async fn approve_by_form(
     let approval = shop.store.payments().approval(id).await?.ok_or(Code::NotFound)?;
     if !form.is_confirmed() {
         let unsure = words::problem("not_confirmed").text(visitor.locale);
-        return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, unsure).await;
+        return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, unsure, None).await;
     }
     let outcome = approve_as(&shop, &staff, &approval).await?;
     answer(&shop, &visitor, outcome, "approve").await
@@ -215,7 +217,8 @@ pub async fn decline_by_form(
         Ok(reason) if form.confirm == "yes" => reason,
         _ => {
             let incomplete = words::text(visitor.locale).cases.incomplete;
-            return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, incomplete).await;
+            let again = Some(RefusedForm(id.to_string(), "decline", form.reason));
+            return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, incomplete, again).await;
         }
     };
     let outcome = decline_as(&shop, &staff, &approval, &reason).await?;
@@ -226,11 +229,9 @@ async fn answer(shop: &Shop, visitor: &Visitor, outcome: DecisionAnswer, action:
     let t = &words::text(visitor.locale).approvals;
     match outcome {
         DecisionAnswer::Done => Ok(see_other(&format!("{PATH}&lang={}&done={action}", visitor.locale))),
-        DecisionAnswer::Closed => refuse(shop, visitor, StatusCode::CONFLICT, t.closed).await,
-        DecisionAnswer::Void => refuse(shop, visitor, StatusCode::CONFLICT, t.void).await,
-        DecisionAnswer::Disputed => {
-            refuse(shop, visitor, StatusCode::CONFLICT, words::problem("payment_disputed").text(visitor.locale)).await
-        }
+        DecisionAnswer::Closed => refuse(shop, visitor, StatusCode::CONFLICT, t.closed, None).await,
+        DecisionAnswer::Void => refuse(shop, visitor, StatusCode::CONFLICT, t.void, None).await,
+        DecisionAnswer::Disputed => refuse(shop, visitor, StatusCode::CONFLICT, t.disputed, None).await,
         DecisionAnswer::OwnRequest | DecisionAnswer::OwnPayment => {
             Err(Problem::new(Code::Yourself).back(console_link(PATH, visitor.locale)))
         }
@@ -261,6 +262,10 @@ impl ApprovalsPage {
         let (t, decided) = (&self.chrome.text().approvals, self.state.decided);
         let tab = |path: &str, name, is_here| Tab::new(&self.chrome, path, name, is_here);
         [tab(PATH, t.tab_open, !decided), tab(&format!("{PATH}&decided=true"), t.tab_decided, decided)]
+    }
+
+    fn entered(&self, approval: &Approval, verb: &str) -> Option<&str> {
+        self.state.again.as_ref()?.entered(&approval.id.to_string(), verb)
     }
 
     /// Whether the member of the staff who reads the page made the request.

@@ -143,23 +143,31 @@ pub struct DeadLetterForm {
 }
 
 pub async fn replay_by_form(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Answer {
-    let confirmed = (form.confirm == "yes").then_some(Settlement::Replay);
+    let confirmed = (form.confirm == "yes").then_some(Settlement::Replay).ok_or("not_confirmed");
     settle_by_form(visit, form.id.as_deref(), confirmed).await
 }
 
 pub async fn discard_by_form(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Answer {
-    let is_confirmed = form.id.as_deref().is_some_and(|id| id == form.typed.trim()) && form.confirm == "yes";
-    settle_by_form(visit, form.id.as_deref(), is_confirmed.then_some(Settlement::Discard)).await
+    let confirmed = match form.id.as_deref() {
+        Some(id) if id == form.typed.trim() => {
+            (form.confirm == "yes").then_some(Settlement::Discard).ok_or("not_confirmed")
+        }
+        _ => Err("not_the_number"),
+    };
+    settle_by_form(visit, form.id.as_deref(), confirmed).await
 }
 
 async fn settle_by_form(
     (State(shop), staff, visitor): StaffVisit<ManageSales>,
     id: Option<&str>,
-    confirmed: Option<Settlement>,
+    confirmed: Result<Settlement, &str>,
 ) -> Answer {
-    let Some(settlement) = confirmed else {
-        let warning = words::problem("not_confirmed").text(visitor.locale);
-        return render(&shop, &visitor, true, StatusCode::UNPROCESSABLE_ENTITY, None, Some(warning)).await;
+    let settlement = match confirmed {
+        Ok(settlement) => settlement,
+        Err(code) => {
+            let warning = words::problem(code).text(visitor.locale);
+            return render(&shop, &visitor, true, StatusCode::UNPROCESSABLE_ENTITY, None, Some(warning)).await;
+        }
     };
     let settled = shop.dead_letters.settle(id, settlement, staff.actor()).await?;
     if settled == 0 && id.is_some() {

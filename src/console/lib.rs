@@ -209,6 +209,16 @@ pub struct ReasonForm {
     pub(crate) confirm: String,
 }
 
+/// A form of a list that was refused: the id that it is about, its verb, and the reason as entered.
+#[derive(Debug)]
+pub(crate) struct RefusedForm(pub(crate) String, pub(crate) &'static str, pub(crate) String);
+
+impl RefusedForm {
+    pub(crate) fn entered(&self, id: &str, verb: &str) -> Option<&str> {
+        (self.0 == id && self.1 == verb).then_some(self.2.as_str())
+    }
+}
+
 /// The query of a page after a redirect: what was saved. Unknown values show nothing.
 #[derive(Default, Deserialize)]
 #[serde(default)]

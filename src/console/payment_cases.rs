@@ -9,12 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{ReasonForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
+use crate::orders::page::StaffActionForm;
+use crate::{RefusedForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
 use domain::{CaseKind, DisputeState, Money, OrderId, OrderNumber, PaymentId, PaymentStatus, RefundId};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use pages::{Chrome, filters};
 use payments::staff_refunds::RefundAnswer;
-use store::{CaseAction, Dispute, IfDisputed, Payment, PaymentCase, RefundRefusal, Settlement, StaffRefund};
+use store::{CaseAction, Dispute, Payment, PaymentCase, RefundRefusal, Settlement, StaffRefund};
 use web::extract::{Form, Json, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
 use web::shared::approvals;
 use web::shared::paths::console_link;
@@ -214,8 +215,8 @@ pub async fn page(
     };
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
     let may_act = staff.may::<SupportShoppers>();
-    let state =
-        PageState { status: StatusCode::OK, settled: !query.settled.is_empty(), may_act, notice, warning: None };
+    let settled = !query.settled.is_empty();
+    let state = PageState { status: StatusCode::OK, settled, may_act, notice, warning: None, again: None };
     render(&shop, &visitor, before.as_deref(), state).await
 }
 
@@ -228,13 +229,23 @@ struct PageState {
     may_act: bool,
     notice: Option<&'static str>,
     warning: Option<&'static str>,
+    again: Option<RefusedForm>,
 }
 
 async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Answer {
     let found = shop.payments.cases(state.settled, before, DEFAULT_PAGE_SIZE).await?;
     let settled = if state.settled { "&settled=true" } else { "" };
     let orders: Vec<OrderId> = found.items.iter().filter_map(PaymentCase::order).collect();
+    let mut disputed = Vec::new();
+    for case in &found.items {
+        if let Some(order) = case.order_in_question().filter(|_| case.takes_refund())
+            && shop.store.payments().is_disputed(order).await?
+        {
+            disputed.push(order);
+        }
+    }
     let page = PaymentCasesPage {
+        disputed,
         numbers: shop.store.orders().numbers_of(&orders).await?,
         chrome: visitor.chrome_at(format!("{PATH}&lang={}{}", visitor.locale, settled)),
         cases: found.items,
@@ -245,24 +256,26 @@ async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: Pag
     personal(page.state.status, &page)
 }
 
-pub async fn refund_by_form(visit: StaffVisitTo<SupportShoppers, Uuid>, Form(form): Form<ReasonForm>) -> Answer {
+pub async fn refund_by_form(visit: StaffVisitTo<SupportShoppers, Uuid>, Form(form): Form<StaffActionForm>) -> Answer {
     act(visit, CaseAction::Refund, form).await
 }
 
-pub async fn settle_by_form(visit: StaffVisitTo<SupportShoppers, Uuid>, Form(form): Form<ReasonForm>) -> Answer {
+pub async fn settle_by_form(visit: StaffVisitTo<SupportShoppers, Uuid>, Form(form): Form<StaffActionForm>) -> Answer {
     act(visit, CaseAction::Settle, form).await
 }
 
 async fn act(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, Uuid>,
     action: CaseAction,
-    form: ReasonForm,
+    form: StaffActionForm,
 ) -> Answer {
     let case = shop.store.payments().payment_case(&id.to_string()).await?.filter(PaymentCase::is_open);
     let case = case.ok_or(Code::NotFound)?;
     let t = &words::text(visitor.locale).cases;
     let refuse = async |status, warning| {
-        let state = PageState { status, settled: false, may_act: true, notice: None, warning: Some(warning) };
+        let verb = if action == CaseAction::Refund { "refund" } else { "settle" };
+        let again = Some(RefusedForm(case.id.clone(), verb, form.reason.clone()));
+        let state = PageState { status, settled: false, may_act: true, notice: None, warning: Some(warning), again };
         render(&shop, &visitor, None, state).await
     };
     let reason = match StaffActionReason::check(&form.reason, "") {
@@ -272,9 +285,8 @@ async fn act(
     let (by, reason) = (staff.session.user_id, reason.by(staff.actor()));
     let path = console_link(PATH, visitor.locale);
     if action == CaseAction::Refund {
-        let refund = RefundId(Uuid::now_v7());
-        return match shop.staff_refunds.refund(refund, StaffRefund::Case(&case), by, reason, IfDisputed::Refuse).await?
-        {
+        let (refund, if_disputed) = (RefundId(Uuid::now_v7()), (form.disputed == "yes").into());
+        return match shop.staff_refunds.refund(refund, StaffRefund::Case(&case), by, reason, if_disputed).await? {
             RefundAnswer::Begun => Ok(see_other(&format!("{path}&done=refund"))),
             RefundAnswer::Waits(_) => Ok(see_other(&format!("{path}&done=asked"))),
             RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).back(path)),
@@ -301,6 +313,8 @@ struct PaymentCasesPage {
     chrome: Chrome,
     state: PageState,
     cases: Vec<PaymentCase>,
+    /// Their orders of which a payment was disputed.
+    disputed: Vec<OrderId>,
     /// The numbers of their orders.
     numbers: HashMap<OrderId, OrderNumber>,
     /// A cursor for `before`; `None` on the last page.
@@ -311,6 +325,15 @@ struct PaymentCasesPage {
 impl PaymentCasesPage {
     fn number_of(&self, order: &OrderId) -> String {
         self.numbers.get(order).map(ToString::to_string).unwrap_or_default()
+    }
+
+    fn entered(&self, case: &PaymentCase, verb: &str) -> Option<&str> {
+        self.state.again.as_ref()?.entered(&case.id, verb)
+    }
+
+    /// Whether an action has to be confirmed because the payment is or was disputed.
+    fn asks(&self, case: &PaymentCase, verb: &str) -> bool {
+        verb == "refund" && case.order_in_question().is_some_and(|order| self.disputed.contains(&order))
     }
 
     /// The lists of open and of settled cases.

@@ -334,6 +334,7 @@ texts! {
             "The payment is or was disputed, so the money may be back already. I know, and refund it all the same";
         close: "返回", "Go back";
         elsewhere: "外部订单号", "Order in the other shop";
+        tell_held: "给用户的留言（订单审核中，必填）", "Message to the customer (required while the order is held)";
         paid_elsewhere: "货款由外部商店收取。", "The other shop took the money.";
         end_elsewhere: "结束订单", "End order";
         end_elsewhere_text: "本店不退款，货款由外部商店处理。数量退回场次。", "Nothing is refunded here: the other shop has the money. The units go back on sale.";

@@ -64,7 +64,7 @@ texts! {
         why: "原因（记入操作日志）", "Reason (kept in the audit log)";
         done_refund: "已重新申请退款。", "Refund requested.";
         done_settle: "已标记为已处理。", "Marked as settled.";
-        incomplete: "请填写原因（最多 500 字）并勾选确认。", "Enter a reason of at most 500 characters and tick the box.";
+        incomplete: "请填写原因（最多 500 字）。", "Enter a reason of at most 500 characters.";
         changed: "这笔付款的状态刚刚发生变化，操作未执行。", "This payment changed in the meantime, so nothing was done.";
     }
 }
@@ -185,6 +185,8 @@ texts! {
         done_approve: "已批准。", "Approved.";
         done_decline: "已拒绝，款项未动。", "Declined. No money moved.";
         closed: "这项申请已处理或已过期，操作未执行。", "This request was decided or has expired, so nothing was done.";
+        disputed: "付款有争议，钱可能已被收回，因此没有退款。核实后仍要退，请在订单页退款并勾选确认（有待复核的申请先拒绝）。",
+            "The payment is disputed and the money may be back already, so nothing was refunded. To refund it all the same, decline any waiting request, then refund on the order’s page and tick the box.";
         void: "情况已变化，无法再执行，申请已失效。", "Things have changed, so this is no longer possible. The request is void.";
         asked_packet: "此红包超出单人 24 小时额度，已提交，待另一位员工批准。",
             "This packet is beyond what one person may give alone within 24 hours. It now waits for a second person.";

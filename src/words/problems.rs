@@ -286,6 +286,8 @@ static PROBLEMS: &[Problem] = &[
         ["Temporarily unavailable", "One of our services is down. Your orders are safe; please try again shortly."]),
     Problem::new("not_confirmed", ["未确认", "请勾选确认后再提交。"],
         ["Not confirmed", "Please tick the box to confirm."]),
+    Problem::new("not_the_number", ["编号不符", "输入的编号不符。"],
+        ["Not the same", "What you typed doesn’t match."]),
 ];
 
 /// The texts of a code. An unknown code gets the texts of `internal`.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::support::{Plan, Rung, Shop, free_address};
+use crate::support::{Plan, Rung, SECRET, Shop, free_address};
 
 /// A shop with the demo's goods.
 async fn shop(rung: Rung) -> Shop {
@@ -143,7 +143,7 @@ async fn pages_fit_between_phone_and_wide_screen() {
 #[tokio::test]
 async fn console_shows_goods_days_and_openings_as_they_are() {
     let shop = shop(Rung::Sqlite).await;
-    journey("console_details", &shop).await;
+    journey_with("console_details", &shop, json!({"secret": SECRET})).await;
     shop.audit_is_clean().await;
 }
 

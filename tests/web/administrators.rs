@@ -78,7 +78,8 @@ async fn actions_on_a_sale_need_confirmation() {
         async |action: &str, body: &str| admin.send_form(&format!("/admin/sales/{id}/{action}?lang=en"), body).await;
     let done = |what: &str| format!("/admin?lang=en&done={what}&sale={id}");
     assert!(form("pause", "").await.is_page(422));
-    assert!(form("stop", "confirm=yes&typed=999").await.is_page(422));
+    let other = form("stop", "confirm=yes&typed=999").await;
+    assert!(other.is_page(422) && other.text().contains("What you typed doesn’t match."), "{}", other.text());
     assert!(form("top-up", "confirm=yes&units=-1").await.is_page(422));
     assert!(form("resume", "confirm=yes").await.is_page(409));
     assert!(form("pause", "confirm=yes").await.leads_to(&done("paused")));

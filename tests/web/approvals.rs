@@ -65,6 +65,16 @@ async fn refund_beyond_the_bound_waits_for_a_second_person() {
     assert_audit_finds_nothing(&shop).await;
     let second = sven.post(&at(&order, "refund-part"), part(150_000, "payer")).await;
     assert_eq!(second.problem(), problem(409, "awaits_approval"));
+    let form = "amount=1500&to=wallet&reason=scratched+lid&message=So+sorry&confirm=yes";
+    let form = sven.send_form(&format!("/admin/orders/{order}/refund-part?lang=en"), form).await;
+    assert!(form.is_page(409) && form.text().contains("waits for a second person"), "{form:?}");
+    for kept in ["value=\"1500\"", "scratched lid", "So sorry", "<option value=\"wallet\" selected>"] {
+        assert!(form.text().contains(kept), "{kept}: {}", form.text());
+    }
+    let long = format!("reason={}&confirm=yes", "y".repeat(501));
+    let declined = format!("/admin/orders/approvals/{}/decline?lang=en", path.rsplit('/').next().unwrap());
+    let declined = sven.send_form(&declined, &long).await;
+    assert!(declined.is_page(422) && declined.text().contains(&"y".repeat(501)), "{}", declined.text());
     let seen = admin.get(&format!("/api/admin/orders/{order}")).await.json();
     let waiting = &seen["order"]["approvals"][0];
     assert_eq!((&waiting["requested_by"], &waiting["amount"]["amount"]), (&json!("sven"), &json!(PRICE)));

@@ -225,6 +225,8 @@ async fn cluster_is_held_released_and_refunded_with_reasons_that_buyers_read() {
     assert!(again.header("location").contains("changed=0&unchanged=2"), "{again:?}");
     assert_eq!(mailed_to(&shop, "order_held").await, 1, "wang has no address");
 
+    let shown = sven.get(&format!("/admin/orders/{one}?lang=en")).await;
+    assert!(shown.text().contains("(required while the order is held)"), "{}", shown.text());
     let seen = mei.get(&one_url).await.json()["order"].clone();
     assert_eq!((&seen["status"], &seen["hold"]["reason"]), (&json!("paid"), &json!(REASON)));
     assert!(!seen.to_string().contains("sven"), "owners are not told who of the staff it was");

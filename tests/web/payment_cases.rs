@@ -481,6 +481,8 @@ async fn disputed_payment_is_refunded_only_when_it_is_confirmed() {
     let refused = problem(409, "payment_disputed");
     assert_eq!(admin.post(&at("refund-part"), part.clone()).await.problem(), refused);
     assert_eq!(admin.post(&at("refund"), json!({"reason": "x"})).await.problem(), refused);
+    let many = admin.send_form("/admin/orders/bulk/refund?lang=en", &format!("ids={order}&reason=x&confirm=yes")).await;
+    assert!(many.text().contains("refund on the order’s page and tick the box"), "{}", many.text());
     // The payer may have won the dispute, so it counts when the case is settled, too.
     assert_eq!(admin.send_form(&action(&admin, "settle").await, "reason=lost&confirm=yes").await.status, 303);
     assert_eq!(admin.post(&at("refund"), json!({"reason": "x"})).await.problem(), refused);
@@ -499,6 +501,35 @@ async fn disputed_payment_is_refunded_only_when_it_is_confirmed() {
     shop.report("msg_2", "payment.disputed", json!({"payment_id": payment, "reason": "again"})).await;
     let due = shop.parts.store.payments().refunds_due(10).await.unwrap();
     assert!(due.iter().all(|refund| refund.is_part()), "{due:?}");
+}
+
+#[tokio::test]
+async fn refund_of_a_disputed_payment_is_tried_again_when_its_box_is_ticked() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (_, payment, order) = paid(&shop, &mei, &sale).await;
+    shop.report("msg_1", "payment.disputed", amount_of(payment, 199_900)).await;
+    let dispute = admin.get(PAGE).await;
+    assert!(!dispute.text().contains("name=\"disputed\""), "nothing is refunded there: {}", dispute.text());
+    assert_eq!(admin.send_form(&action(&admin, "settle").await, "reason=lost&confirm=yes").await.status, 303);
+    let body = json!({"reason": "x", "disputed": true});
+    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), body).await.status, 200);
+    shop.report("msg_2", "refund.failed", json!({"payment_id": payment})).await;
+    assert_eq!(shop.cases().await, [CaseKind::RefundFailed]);
+    for page in [PAGE.to_owned(), format!("/admin/orders/{order}?lang=en")] {
+        assert!(admin.get(&page).await.text().contains("name=\"disputed\""), "{page}");
+    }
+    let path = action(&admin, "refund").await;
+    let refused = admin.send_form(&path, "reason=they+asked&confirm=yes").await;
+    assert!(refused.is_page(409) && refused.text().contains("Confirm it to refund"), "{}", refused.text());
+    assert!(
+        refused.text().contains("<details class=\"ask\" open>") && refused.text().contains(">\nthey asked</textarea>")
+    );
+    let empty = admin.send_form(&path, "reason=&confirm=yes&disputed=yes").await;
+    assert!(empty.is_page(422) && empty.text().contains("Enter a reason of at most 500 characters."));
+    let again = admin.send_form(&path, "reason=they+asked&confirm=yes&disputed=yes").await;
+    assert_eq!(again.status, 303, "{again:?}");
 }
 
 #[tokio::test]

@@ -205,6 +205,8 @@ async fn return_is_asked_for_after_delivery_and_within_its_days() {
     assert_eq!(mei.post(&format!("{url}/return"), other).await.status, 200, "once more");
     mei.post(&format!("{url}/return/withdraw"), json!({})).await;
     clock.advance(DAY);
+    assert!(mei.get(&page).await.text().contains("The time for returns is over, so you can’t ask again."));
+    mei.post(&format!("{url}/return/withdraw"), json!({})).await;
     assert_eq!(ask(&mei, &url).await.problem(), problem(409, "not_returnable"), "too late");
     let shown = mei.get(&page).await;
     assert!(shown.text().contains("could be returned until") && shown.text().contains("2026-11-28T00:00:00Z"));

@@ -255,31 +255,34 @@ pub async fn refund_part(
         RefundAnswer::Refused(RefundRefusal::Exceeds(_)) => ("amount", "exceeds_payment"),
         RefundAnswer::Refused(RefundRefusal::NotTaken) => ("amount", "not_taken"),
         RefundAnswer::Refused(RefundRefusal::NoWallet) => ("to", "no_wallet"),
-        answer => return refunded(&shop, &visitor, id, answer, "refund-part", StaffActionForm::default()).await,
+        answer => {
+            let state = OrderPageState { part: form, ..OrderPageState::acting() };
+            return refunded(&shop, &visitor, id, answer, "refund-part", state).await;
+        }
     };
     form.errors.push(FieldError::new(field, code));
     show_again(form, order).await
 }
 
-/// The answer to a refund without a wrong field. `done` names it on the page.
+/// The answer to a refund without a wrong field. `done` names it on the page; `state` has what was entered.
 pub(crate) async fn refunded(
     shop: &Shop,
     visitor: &Visitor,
     id: OrderId,
     answer: RefundAnswer,
     done: &str,
-    mut form: StaffActionForm,
+    mut state: OrderPageState,
 ) -> Answer {
     let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
     match answer {
         RefundAnswer::Begun => return Ok(see_other(&format!("{path}&done={done}"))),
         RefundAnswer::Waits(_) => return Ok(see_other(&format!("{path}&done=asked"))),
         RefundAnswer::OwnPayment => return Err(Problem::new(Code::Yourself).back(path)),
-        RefundAnswer::OtherWaits => form.waits = true,
-        RefundAnswer::Refused(_) => form.changed = true,
+        RefundAnswer::OtherWaits => state.form.waits = true,
+        RefundAnswer::Refused(_) => state.form.changed = true,
     }
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
-    page(shop, visitor, order, StatusCode::CONFLICT, OrderPageState { form, ..OrderPageState::acting() }).await
+    page(shop, visitor, order, StatusCode::CONFLICT, state).await
 }
 
 async fn act(
@@ -311,7 +314,8 @@ async fn act(
             form.errors.push(FieldError::new("disputed", "not_confirmed"));
             return show_again(form, order, StatusCode::CONFLICT).await;
         }
-        return refunded(&shop, &visitor, id, answer, "refund", form).await;
+        let state = OrderPageState { form, ..OrderPageState::acting() };
+        return refunded(&shop, &visitor, id, answer, "refund", state).await;
     }
     let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
     match shop.orders.cancel_for_staff(&order, by, reason).await? {

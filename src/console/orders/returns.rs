@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::orders::api::{OneOrder, detail, existing_order, refund_for};
-use crate::orders::page::{OrderPageState, StaffActionForm, form_errors, page, refunded};
+use crate::orders::page::{OrderPageState, form_errors, page, refunded};
 use crate::{StaffCallTo, StaffVisitTo};
 use domain::returns::{ReturnStep, check_answer};
 use domain::{Money, Order, OrderId};
@@ -171,7 +171,11 @@ pub async fn receive_by_form(
         RefundAnswer::Refused(RefundRefusal::Disputed) => ("disputed", "not_confirmed"),
         RefundAnswer::Refused(RefundRefusal::Exceeds(_)) => ("amount", "exceeds_payment"),
         RefundAnswer::Refused(RefundRefusal::NotTaken) => ("amount", "not_taken"),
-        answer => return refunded(shop, visitor, *id, answer, "received", StaffActionForm::default()).await,
+        answer => {
+            let returned = ReturnForm { verb: "receive", ..form };
+            let state = OrderPageState { returned, ..OrderPageState::acting() };
+            return refunded(shop, visitor, *id, answer, "received", state).await;
+        }
     };
     form.errors.push(FieldError::new(field, code));
     show_again(&visit, order, form, "receive").await

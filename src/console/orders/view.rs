@@ -199,6 +199,16 @@ impl AdminOrderPage {
         self.order.number_text()
     }
 
+    /// Forms of cases are shown again on the list of cases.
+    fn entered(&self, _: &PaymentCase, _: &str) -> Option<&str> {
+        None
+    }
+
+    /// Whether an action on a case has to be confirmed because a payment is or was disputed.
+    fn asks(&self, case: &PaymentCase, verb: &str) -> bool {
+        verb == "refund" && self.is_disputed && case.order_in_question().is_some()
+    }
+
     fn parcel_state(&self) -> Option<ParcelState> {
         self.parcel.as_ref().map(Parcel::state)
     }

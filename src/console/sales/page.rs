@@ -239,9 +239,12 @@ actions! {
 }
 
 pub async fn stop(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Answer {
-    let (.., PathIds(id)) = &request;
-    let is_confirmed = form.is_confirmed() && form.typed.trim() == id.to_string();
-    apply(request, &form, is_confirmed.then_some(SaleCommand::Stop), "stopped").await
+    let (State(shop), _, visitor, PathIds(id)) = &request;
+    if form.typed.trim() != id.to_string() {
+        return unconfirmed(shop, visitor, form.page_of(*id), "not_the_number").await;
+    }
+    let command = form.is_confirmed().then_some(SaleCommand::Stop);
+    apply(request, &form, command, "stopped").await
 }
 
 pub async fn top_up(
@@ -271,7 +274,7 @@ pub async fn delete(
     Form(form): Form<SaleActionForm>,
 ) -> Answer {
     if !form.is_confirmed() {
-        return unconfirmed(&shop, &visitor, None).await;
+        return unconfirmed(&shop, &visitor, None, "not_confirmed").await;
     }
     match shop.sales_admin.delete_draft(id, admin.actor()).await {
         Ok(()) => Ok(see_other(&done_path(visitor.locale, "/admin", "deleted", id))),
@@ -288,7 +291,7 @@ async fn apply(
     done: &str,
 ) -> Answer {
     let sale_page = form.page_of(id);
-    let Some(command) = confirmed else { return unconfirmed(&shop, &visitor, sale_page).await };
+    let Some(command) = confirmed else { return unconfirmed(&shop, &visitor, sale_page, "not_confirmed").await };
     match shop.sales_admin.change(id, command, admin.actor()).await {
         Ok(changed) => {
             let path = sale_page.map_or_else(|| "/admin".to_owned(), |id| format!("/admin/sales/{id}"));
@@ -298,8 +301,8 @@ async fn apply(
     }
 }
 
-async fn unconfirmed(shop: &Shop, visitor: &Visitor, sale_page: Option<SaleId>) -> Answer {
-    let text = words::problem("not_confirmed").text(visitor.locale);
+async fn unconfirmed(shop: &Shop, visitor: &Visitor, sale_page: Option<SaleId>, why: &str) -> Answer {
+    let text = words::problem(why).text(visitor.locale);
     warn(shop, visitor, sale_page, StatusCode::UNPROCESSABLE_ENTITY, SaleWarning { text, other: None }).await
 }
 

@@ -84,6 +84,11 @@ impl PaymentCase {
         }
     }
 
+    /// The order whose money a refund would move. `None` if the refund answers a dispute, or the payment is for no order.
+    pub fn order_in_question(&self) -> Option<OrderId> {
+        self.order().filter(|_| !self.tells_dispute())
+    }
+
     pub fn is_open(&self) -> bool {
         self.settlement.is_none()
     }

@@ -68,7 +68,7 @@ impl StaffRefund<'_> {
             StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => Some(*order),
             StaffRefund::Part(part) => Some(part.order),
             StaffRefund::Return(of) => Some(of.order),
-            StaffRefund::Case(case) => case.order().filter(|_| !case.tells_dispute()),
+            StaffRefund::Case(case) => case.order_in_question(),
         }
     }
 }

@@ -1,4 +1,7 @@
-// Details of the console's pages: the preview of goods, days of a filter, the plots of a sale that opened unwatched.
+// Details of the console's pages: the preview of goods, days of a filter, the plots of a sale that opened unwatched, the
+// question before a disputed payment is refunded.
+
+import { createHmac } from 'node:crypto';
 
 import { eventually, ok, same } from '../lib/check.mjs';
 import { GOODS } from '../lib/shop.mjs';
@@ -10,6 +13,7 @@ export default async function consoleDetails(run) {
   await goodsPreview(visitor);
   await daysOfTheLog(visitor);
   await openingOfASale(run, visitor);
+  await disputedPayment(run, visitor);
 }
 
 /** The preview looks like the shop's pages. */
@@ -79,4 +83,37 @@ async function openingOfASale(run, visitor) {
   // An empty plot reaches from 0 to 1 in quarters.
   await eventually('axes are labeled', () => page.evaluate(() => globalThis.drawn.has('0.25') && globalThis.drawn.has('0.75')));
   await visitor.inspect('cockpit-opening');
+}
+
+const hmac = (key, text) => createHmac('sha256', key).update(text).digest();
+
+/** Delivers a report as the sandbox does. */
+async function report({ shop, settings }, id, content) {
+  const [at, body] = [String(Math.floor(Date.now() / 1000)), JSON.stringify(content)];
+  const signature = hmac(hmac(settings.secret, 'sandbox webhooks'), `${id}.${at}.${body}`).toString('base64');
+  const headers = { 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': `v1,${signature}` };
+  const { status } = await fetch(`${shop.origin}/api/webhooks/payments/sandbox`, { method: 'POST', headers, body });
+  same(status, 204, 'the report is accepted');
+}
+
+/** Both refunds of a disputed payment ask whether it is meant. Nothing has answered for the member of the staff. */
+async function disputedPayment(run, visitor) {
+  const { shop } = run;
+  const { page, labels, locale } = visitor;
+  const payer = await shop.register();
+  const order = await payer.buy(await shop.openSale({ total: 5 }));
+  await payer.pay(order);
+  const { order: known } = await shop.admin.ask('GET', `/api/admin/orders/${order.id}`);
+  await report(run, `msg_${order.id}`, { type: 'payment.disputed', data: { payment_id: known.payments[0].id, reason: 'not received' } });
+  await page.goto(`/admin/orders/${order.id}?lang=${locale}`);
+  for (const [verb, id] of [[labels.refundOrder, 'disputed'], [labels.refundPart, 'part-disputed']]) {
+    await page.locator('.case').getByRole('button', { name: verb, exact: true }).first().click();
+    const dialog = page.getByRole('dialog');
+    const box = dialog.locator(`#${id}`);
+    await box.waitFor();
+    ok(!(await box.isChecked()), 'the question waits for an answer');
+    await visitor.inspect(`admin-order-${id}`);
+    await dialog.locator('[data-close]').click();
+    await dialog.waitFor({ state: 'hidden' });
+  }
 }

@@ -230,7 +230,7 @@ async fn one(
     order: &Order,
     reason: &StaffActionReason,
 ) -> Result<BulkVerdict, StoreError> {
-    let t = &words::text(visitor.locale).bulk;
+    let words::Text { bulk: t, approvals, .. } = words::text(visitor.locale);
     let (by, audit): (_, AuditReason<'_>) = (staff.session.user_id, reason.by(staff.actor()));
     if action.ends_orders() && shop.orders.hold(order).await?.is_some() && audit.message.is_none() {
         return Ok(BulkVerdict::NotDone(t.held_needs_message.to_owned()));
@@ -251,7 +251,7 @@ async fn one(
                     RefundAnswer::Waits(_) => BulkVerdict::Waits,
                     RefundAnswer::OtherWaits => BulkVerdict::NotDone(t.other_waits.to_owned()),
                     RefundAnswer::Refused(RefundRefusal::Disputed) => {
-                        BulkVerdict::NotDone(words::problem("payment_disputed").text(visitor.locale).to_owned())
+                        BulkVerdict::NotDone(approvals.disputed.to_owned())
                     }
                     RefundAnswer::Refused(_) => BulkVerdict::NotDone(t.changed.to_owned()),
                     RefundAnswer::OwnPayment => BulkVerdict::NotDone(t.own_order.to_owned()),
