@@ -260,6 +260,7 @@ pub async fn save_own_page(
     let before = shop.store.shop_pages().get(name).await?.unwrap_or_else(|| ShopPage::unwritten(name));
     let is_current = before.version() == form.version;
     if is_current && shop.store.shop_pages().put(&before, text.clone(), staff.actor(), shop.clock.now()).await? {
+        shop.catalogue.refresh().await?;
         return Ok(see_other(&format!("/admin/pages?lang={}&saved={name}#{name}", visitor.locale)));
     }
     refused(&shop, &visitor, (name, ShopPageNotice::ChangedMeanwhile), text).await

@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 
+use crate::staff::ShopPageName;
 use crate::text::is_line;
 use crate::wire::{wire_enum, wire_text};
 use crate::{Bilingual, Currency, Locale, Picture};
@@ -46,6 +47,9 @@ pub struct ShopSettings {
     pub tax_number: String,
     /// Whether an owner has put the list of first steps away.
     pub knows_steps: bool,
+    /// The pages about the shop that are written, by language. They are stored elsewhere.
+    #[serde(skip)]
+    pub written: Vec<(ShopPageName, Locale)>,
     /// Time of the last change. It increases with every change.
     #[serde(skip)]
     pub updated_at: Timestamp,
@@ -65,6 +69,7 @@ impl Default for ShopSettings {
             ships_within_days: 2,
             tax_number: String::new(),
             knows_steps: false,
+            written: Vec::new(),
             updated_at: Timestamp::UNIX_EPOCH,
         }
     }

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::Bilingual;
 use crate::wire::wire_enum;
+use crate::{Bilingual, Locale};
 
 wire_enum! {
     /// What an account may do. All roles but `User` are staff.
@@ -114,6 +114,11 @@ pub struct ShopPage {
 impl ShopPage {
     pub fn unwritten(name: ShopPageName) -> ShopPage {
         ShopPage { name, text: Bilingual::new("", ""), updated_at: None }
+    }
+
+    /// A page may be written in one language so far.
+    pub fn is_written(&self, locale: Locale) -> bool {
+        !self.text.get(locale).trim().is_empty()
     }
 
     /// Changes with every change of the page; 0 for one that is not written yet.

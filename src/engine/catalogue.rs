@@ -194,7 +194,8 @@ impl Catalogue {
         let drawn = self.store.draws().held().await?;
         let answers = Arc::new(self.store.questions().shown_answers().await?);
         let shipping = Arc::new(self.store.shipping().get().await?.table);
-        let settings = Arc::new(self.store.shop_settings().get().await?);
+        let settings = self.store.shop_settings().get().await?;
+        let settings = Arc::new(ShopSettings { written: self.store.shop_pages().written().await?, ..settings });
         let fronts = Arc::new(self.store.fronts().list().await?);
         let buckets = active.iter().flat_map(Bucket::of_sale).collect();
         let active = active.iter().map(|sale| sale.id).collect();

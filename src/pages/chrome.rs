@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::brand;
 use crate::filters::category_path;
+use domain::staff::ShopPageName;
 use domain::{Bilingual, Category, Locale, Role, ShopSettings};
 use store::PendingCounts;
 use words::{Present, Text, dates, text};
@@ -112,6 +113,12 @@ impl Chrome {
 
     fn zoned(&self, at: &Timestamp) -> Zoned {
         at.to_zoned(self.shop.zone())
+    }
+
+    /// Those of these pages about the shop that are written in the page's language, with their titles.
+    pub fn own_pages(&self, names: &[ShopPageName]) -> Vec<(ShopPageName, &'static str)> {
+        let is_written = |name: &&ShopPageName| self.shop.written.contains(&(**name, self.locale));
+        names.iter().filter(is_written).map(|name| (*name, self.text().about.title_of(*name))).collect()
     }
 
     pub fn shop_name(&self) -> &str {

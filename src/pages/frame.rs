@@ -4,6 +4,7 @@ use askama::filters::Safe;
 use askama::{Result, Template};
 
 use crate::{Chrome, filters};
+use domain::staff::ShopPageName;
 
 #[derive(Template)]
 enum Part<'a> {

@@ -13,7 +13,7 @@ use crate::pool::Connection;
 use crate::sales::changes::touch;
 use crate::{SavedViewStore, ShippingStore, ShopPageStore, ShopSettingsStore, StoreError, row};
 use domain::staff::{ConsoleList, SavedView, ShopPage, ShopPageName};
-use domain::{AuditAction, Bilingual, Order, SaleId, ShippingTable, ShopSettings, UserId};
+use domain::{AuditAction, Bilingual, Locale, Order, SaleId, ShippingTable, ShopSettings, UserId};
 
 /// The outcome of saving or renaming a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,13 +135,20 @@ impl ShopPageStore<'_> {
         Ok(self.all(query, known).await?.into_iter().flatten().collect())
     }
 
+    /// Which pages have a text in which language.
+    pub async fn written(self) -> Result<Vec<(ShopPageName, Locale)>, StoreError> {
+        let pages = self.list().await?;
+        let of = |page: &ShopPage| Locale::ALL.map(|locale| page.is_written(locale).then_some((page.name, locale)));
+        Ok(pages.iter().flat_map(of).flatten().collect())
+    }
+
     pub async fn get(self, name: ShopPageName) -> Result<Option<ShopPage>, StoreError> {
         let sql = concat!("SELECT ", page_columns!(), " FROM shop_pages WHERE name = $1");
         self.optional(sqlx::query(sql).bind(name.as_str()), page).await
     }
 
     /// Replaces the version `before` of a page by this text and logs the actor. Returns `false` if the page has another
-    /// version by now.
+    /// version by now. Every page links to those that are written, so pages are rendered again.
     pub async fn put(
         self,
         before: &ShopPage,
@@ -155,6 +162,7 @@ impl ShopPageStore<'_> {
              ON CONFLICT (name) DO UPDATE SET text_zh = excluded.text_zh, text_en = excluded.text_en,
                updated_at_ms = excluded.updated_at_ms WHERE shop_pages.updated_at_ms = $5";
         let mut tx = self.begin().await?;
+        touch(&mut tx).await?;
         let query = sqlx::query(sql).bind(after.name.as_str()).bind(&after.text.zh).bind(&after.text.en);
         let query = query.bind(after.version()).bind(before.version());
         if query.execute(&mut *tx).await?.rows_affected() == 0 {

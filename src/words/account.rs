@@ -94,7 +94,9 @@ texts! {
         username: "用户名", "Username";
         password: "密码", "Password";
         login_button: "登录", "Log in";
-        register_agree: "注册即同意本店的购买条款和隐私说明", "By creating an account you agree to the shop’s terms and privacy notice";
+        register_agree: "注册即同意本店的{}", "By creating an account you agree to the shop’s {}";
+        register_page: "《{}》", "{}";
+        register_and: "和", " and ";
         register_button: "注册并登录", "Create account";
         username_help: "3 到 32 个字母、数字或 _ - . 字符", "3 to 32 letters, digits, dots, hyphens or underscores";
         proof_wait: "你的网络最近注册了很多账号，请填好表单，在此时间之后提交：",

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use accounts::{AccountRefusal, DueProof, RegistrationProof, Session, min_password_chars};
 use domain::proof_of_work::{ITERATIONS, PARTS};
+use domain::staff::ShopPageName;
 use domain::{Locale, Money, Phase, Picture, Role, SaleId};
 use engine::catalogue::CatalogueEntry;
 use pages::{Chrome, filters};

@@ -106,8 +106,7 @@ pub async fn upload(State(shop): State<Arc<Shop>>, Path(name): Path<String>) -> 
 /// The page with the shop's own texts.
 pub async fn about(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Answer {
     let mut pages = shop.store.shop_pages().list().await?;
-    // A page may be written in one language so far.
-    pages.retain(|page| !page.text.get(visitor.locale).trim().is_empty());
+    pages.retain(|page| page.is_written(visitor.locale));
     pages.sort_by_key(|page| page.name);
     let (payment_minutes, onward) = (payment_minutes(&shop), current_sales(&shop.catalogue, visitor.locale));
     personal(StatusCode::OK, &AboutPage { chrome: visitor.chrome(), pages, payment_minutes, onward })
