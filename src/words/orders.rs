@@ -14,8 +14,8 @@ texts! {
         see_all: "查看全部订单", "View all orders";
         newest: "回到最新", "Back to newest";
         means_cancelled_by_shop: "商家取消了订单，未产生扣款。", "The shop cancelled your order. You weren’t charged.";
-        means_refunding_by_shop: "商家取消了订单，款项正在原路退回，通常几分钟内到账。",
-            "The shop cancelled your order. Your refund is on its way, usually within minutes.";
+        means_refunding_by_shop: "商家取消了订单，款项正在原路退回，到账时间取决于付款方式。",
+            "The shop cancelled your order. Your refund is on its way; how long it takes depends on how you paid.";
         means_refunded_by_shop: "商家取消了订单，款项已原路退回。", "The shop cancelled your order. Your payment has been refunded.";
         message: "商家留言", "Message from the shop";
         given_back: "部分退款", "Money back";
@@ -117,6 +117,7 @@ texts! {
         deliver: "标记已送达", "Mark as delivered";
         lose: "标记丢失", "Mark as lost";
         take_back: "标记退回", "Mark as returned";
+        move_text: "包裹状态会更新，买家会收到邮件和通知。", "The parcel’s state changes, and the customer is told by email and notification.";
         ship_text: "买家会收到邮件和通知，附承运商、运单号和物流链接。", "The customer is told by email and notification, with the carrier, the number and a link.";
         correct: "更正运单", "Correct carrier or number";
         corrected: "更正", "Corrected";
@@ -176,6 +177,8 @@ texts! {
         where_to: "寄回地址和说明", "Where to send it";
         why_not: "商店的答复", "The shop’s answer";
         withdraw: "撤回申请", "Withdraw";
+        withdraw_until: "撤回后，{} 前可以再次申请。", "You can ask again until {}.";
+        withdraw_late: "退货期限已过，撤回后不能再申请。", "The time for returns is over, so you can’t ask again.";
         send: "填写退货运单", "I sent it back";
         send_text: "填写承运商和运单号，商店就知道商品在路上。", "With the carrier and the number the shop knows that it is on its way.";
         change_label: "更改运单", "Change carrier or number";
@@ -235,6 +238,8 @@ texts! {
         refunded: "已退款", "Refunded";
         asked_at: "申请时间", "Asked for";
         mark: "标记为已开具", "Mark as issued";
+        mark_text: "勾选的发票将标记为已开具，买家不能再更改抬头。此操作不可撤销。",
+            "The ticked invoices count as issued, and their buyers can’t change them any more. This can’t be undone.";
         older: "更早的", "Older";
     }
 }

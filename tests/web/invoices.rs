@@ -79,7 +79,8 @@ async fn invoice_is_asked_for_listed_exported_and_marked() {
     assert_eq!((&listed[0]["number"], &listed[0]["quantity"]), (&json!(number), &json!(1)));
     let viewer = shop.staff(&admin, "gus", Role::Viewer).await.get("/api/admin/invoices.csv?lang=zh").await;
     assert!(!viewer.text().contains("mei@example.com"), "{viewer:?}");
-    assert!(admin.get("/admin/orders/invoices?lang=en").await.text().contains("某某公司"));
+    let shown = admin.get("/admin/orders/invoices?lang=en").await;
+    assert!(shown.text().contains("某某公司") && shown.text().contains("This can’t be undone."), "{}", shown.text());
     assert!(admin.get(&format!("/admin/orders/{order}?lang=en")).await.text().contains("To issue"));
     let marked = admin.send_form("/admin/orders/invoices/issued?lang=en", &format!("id={order}")).await;
     assert!(marked.leads_to("/admin/orders/invoices?lang=en&done=1"), "{marked:?}");

@@ -93,7 +93,8 @@ async fn goods_go_back_step_by_step_and_their_unit_is_sold_again() {
     let asked = mei.send_form(&format!("{page}/return"), "reason=damaged&note=it+broke").await;
     assert!(asked.leads_to(&format!("{page}#return")), "{asked:?}");
     assert_eq!(state(&mei, &url).await, is("paid", "asked"));
-    assert!(mei.get(&page).await.text().contains("/return/withdraw"));
+    let shown = mei.get(&page).await;
+    assert!(shown.text().contains("/return/withdraw") && shown.text().contains("You can ask again until"));
     let list = admin.get("/admin/orders?lang=en&return=asked").await;
     assert!(
         list.text().contains("Returns to answer <span class=\"count\">1</span>") && list.text().contains(&order),
@@ -203,7 +204,6 @@ async fn return_is_asked_for_after_delivery_and_within_its_days() {
     assert_eq!(second.problem(), problem(409, "wrong_return_state"));
     assert_eq!(mei.post(&format!("{url}/return/withdraw"), json!({})).await.json()["return"]["state"], "withdrawn");
     assert_eq!(mei.post(&format!("{url}/return"), other).await.status, 200, "once more");
-    mei.post(&format!("{url}/return/withdraw"), json!({})).await;
     clock.advance(DAY);
     assert!(mei.get(&page).await.text().contains("The time for returns is over, so you can’t ask again."));
     mei.post(&format!("{url}/return/withdraw"), json!({})).await;
@@ -371,6 +371,16 @@ async fn refund_of_a_return_beyond_the_bound_waits_for_a_second_person() {
     let sale = shop.open_sale(&admin, 1).await;
     let (order, url) = accepted_return(&shop, &admin, &mei, &sale).await;
     let path = at(&order, "receive");
+    let part = json!({"amount": {"amount": 150_000, "currency": "CNY"}, "to": "wallet", "reason": "x"});
+    let waits = sven.post(&format!("/api/admin/orders/{order}/refund-part"), part).await.json();
+    let form = "amount=1500&restock=no&reason=worn+sole&message=So+sorry&confirm=yes";
+    let form = sven.send_form(&format!("/admin/orders/{order}/return/receive?lang=en"), form).await;
+    assert!(form.is_page(409), "{form:?}");
+    for kept in ["value=\"1500\"", "worn sole", "So sorry", "<option value=\"no\" selected>"] {
+        assert!(form.text().contains(kept), "{kept}: {}", form.text());
+    }
+    let other = format!("/api/admin/approvals/{}/decline", waits["approval"]["id"].as_str().unwrap());
+    assert_eq!(admin.post(&other, json!({"reason": "the goods come first"})).await.status, 200);
     let waits = sven.post(&path, receive(None, true)).await;
     assert_eq!((waits.status.as_u16(), &waits.json()["approval"]["restock"]), (202, &json!(true)));
     assert_eq!(state(&mei, &url).await, is("paid", "accepted"));

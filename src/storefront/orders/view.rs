@@ -354,6 +354,13 @@ impl OrderPage {
         }
     }
 
+    /// Whether a return that is withdrawn now may be asked for again.
+    fn withdrawn_means(&self) -> String {
+        let t = &self.chrome.text().returns;
+        let until = self.order.returnable_until.filter(|until| self.now < *until);
+        until.map_or_else(|| t.withdraw_late.to_owned(), |until| fill(t.withdraw_until, self.chrome.when(&until)))
+    }
+
     fn return_carrier(&self) -> Option<&str> {
         self.order.returned.as_ref()?.label.carrier_name(self.chrome.locale)
     }
