@@ -72,6 +72,8 @@ async fn owner_sets_the_table_and_visitors_read_it() {
     let fields = json!([{"field": "rates[0].country", "code": "bad_country"},
         {"field": "rates[1].regions", "code": "region_without_country"}]);
     assert_eq!(wrong["fields"], fields);
+    let empty = admin.get(FORM).await;
+    assert!(empty.text().contains("class=\"empty\"") && empty.text().contains("country-3"), "{}", empty.text());
     with_table(&admin).await;
     let stale = [("if-match", "\"1\""), ("content-type", "application/json")];
     let stale = admin.send("PUT", "/api/admin/shipping", &stale, table().to_string()).await;
@@ -88,6 +90,9 @@ async fn owner_sets_the_table_and_visitors_read_it() {
     // The form: errors keep what was entered, another version is not overwritten unseen.
     let form = viewer.get(FORM).await;
     assert!(form.text().contains("新疆, Xinjiang") && !form.text().contains("<button>Save"), "{}", form.text());
+    assert!(
+        form.text().contains("Your role is read-only.") && form.text().contains("<fieldset class=\"rate\" disabled>")
+    );
     let form = admin.get(FORM).await;
     let version = form.text().split("name=\"version\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     let row = |country: &str, regions: &str, cost: &str, free: &str| {
