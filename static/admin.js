@@ -43,7 +43,7 @@ const STALE_AFTER_MS = 4000;
  * typed, rows are ticked or a key waits.
  */
 function reload() {
-  if (!document.querySelector('dialog[open], details[open], .filter :focus, [data-bulk].some, .pending')) location.reload();
+  if (!document.querySelector('dialog[open], details[open], .filter :focus, .quick :focus, [data-bulk].some, .pending')) location.reload();
 }
 
 function fill(row, sale) {

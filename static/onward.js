@@ -7,7 +7,9 @@ import { mayNotify, subscribe } from './push.js';
 async function press(button, off) {
   const on = button.getAttribute('aria-pressed') === 'false';
   const path = `/api/sales/${button.dataset.remind}/reminder`;
-  if (!(await call(on ? 'PUT' : 'DELETE', path)).ok) return;
+  const { ok: isDone } = await call(on ? 'PUT' : 'DELETE', path);
+  button.closest('.onward').querySelector('[data-slot="onward-failed"]').hidden = isDone;
+  if (!isDone) return;
   button.setAttribute('aria-pressed', String(on));
   write(button.firstElementChild, on ? button.dataset.on : off);
   if (on && await mayNotify()) await subscribe();

@@ -75,13 +75,15 @@ function preview(form) {
   const shown = form.querySelector('#preview');
   const button = form.querySelector('button[value="preview"]');
   let latest = 0;
-  const update = async () => {
+  const update = async (isPressed) => {
     const request = (latest += 1);
     const body = new URLSearchParams(new FormData(form));
     body.set('then', 'preview');
     const response = await fetch(form.action, { method: 'POST', body }).catch(() => null);
-    if (!response?.ok || request !== latest) return;
-    const answered = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('preview');
+    if (!response || request !== latest) return;
+    const answered = response.ok && new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('preview');
+    // The page that answers names the wrong field, or asks to log in.
+    if (!answered && isPressed) form.requestSubmit(button);
     if (!answered || request !== latest) return;
     shown.replaceChildren(...answered.childNodes);
     shown.hidden = answered.hidden;
@@ -89,14 +91,14 @@ function preview(form) {
   let timer = 0;
   const updateSoon = () => {
     clearTimeout(timer);
-    if (form.total.value.trim() && form.count.value.trim()) timer = setTimeout(update, 400);
+    if (form.total.value.trim() && form.count.value.trim()) timer = setTimeout(() => update(false), 400);
   };
   for (const name of ['total', 'count', 'min', 'max']) form[name].addEventListener('input', updateSoon);
   form.addEventListener('change', updateSoon);
   button.addEventListener('click', (event) => {
     if (!form.reportValidity()) return;
     event.preventDefault();
-    update();
+    update(true);
   });
 }
 

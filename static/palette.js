@@ -6,7 +6,7 @@ import { call, create, locale, write } from './lib.js';
 const DEBOUNCE_MS = 120;
 
 /** The dialog with its parts; made at the first use. */
-function build({ title, label, none, keys }) {
+function build({ title, label, none, failed, keys }) {
   const input = create('input', { type: 'search', placeholder: label, autocomplete: 'off', spellcheck: false });
   const list = create('ul', { id: 'palette-hits', className: 'hits' });
   const said = create('p', { className: 'muted' });
@@ -20,7 +20,7 @@ function build({ title, label, none, keys }) {
     input.setAttribute(name, value);
   }
   document.body.append(dialog);
-  return { dialog, input, list, said, none };
+  return { dialog, input, list, said, none, failed };
 }
 
 /** A hit. The input keeps the focus, so an option is not a link. */
@@ -52,7 +52,7 @@ export function installPalette() {
 
   /** Searches for the current text and shows the hits. Drops the answer if the text has changed. */
   async function ask() {
-    const { input, list, said, none } = parts;
+    const { input, list, said, none, failed } = parts;
     asked += 1;
     const turn = asked;
     const { ok, data } = await call('GET', `/admin/search.json?lang=${locale}&q=${encodeURIComponent(input.value)}`);
@@ -60,7 +60,7 @@ export function installPalette() {
     const hits = ok ? data.hits : [];
     list.replaceChildren(...hits.map(item));
     list.hidden = !hits.length;
-    write(said, hits.length ? '' : none);
+    write(said, !ok ? failed : hits.length ? '' : none);
     choose(0);
   }
 

@@ -10,6 +10,7 @@ const { waitlist: path, place } = main.dataset;
 
 poll(async () => {
   const { ok, data } = await call('GET', path);
-  if (ok && `${data.waitlist.state} ${data.waitlist.position}` !== place) location.reload();
+  const isAsking = document.querySelector('dialog[open]');
+  if (ok && !isAsking && `${data.waitlist.state} ${data.waitlist.position}` !== place) location.reload();
   return POLL_MS + jitter(POLL_MS);
 });

@@ -184,6 +184,7 @@ texts! {
         label: "页面、场次、订单号、用户名、提问", "Page, sale, order number, username or question";
         search: "查找", "Search";
         none: "没有找到。", "Nothing found.";
+        failed: "暂时无法查找，请重试。", "Can’t search right now. Please try again.";
         keys: "↑ ↓ 选择，回车打开。", "↑ ↓ choose, Enter opens.";
         shortcuts: "快捷键", "Keyboard shortcuts";
         key_find: "查找页面、场次、订单、用户、提问（苹果电脑：⌘ K）", "Find a page, sale, order, user or question (⌘ K on a Mac)";

@@ -42,6 +42,7 @@ texts! {
         no_script: "浏览器未启用 JavaScript：页面不会自动更新，但可以正常购买。",
             "JavaScript is off. This page won’t update by itself, but you can still buy.";
         ready_title: "开抢前准备好", "Ready before the rush";
+        remind_failed: "没有设置成功，请重试。", "That didn’t work. Please try again.";
         remind_reach: "添加邮箱或开启通知，关闭本页也能收到提醒", "Add an email address or turn on notifications to be told without this tab";
         ready_start: "开始前准备好", "Ready before the start";
         ready_address: "填写收货地址", "Add an address";

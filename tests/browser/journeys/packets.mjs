@@ -32,8 +32,12 @@ async function give(visitor) {
   await visitor.inspect('packet-new');
   await visitor.switchLanguage();
   visitor.expect(409, /\/packets$/);
-  await page.locator('#total').fill('1000');
+  visitor.expect(422, /\/packets$/);
+  await page.locator('#total').fill('0.01');
   await page.locator('#count').fill('3');
+  await page.locator('button[value="preview"]').click();
+  await page.locator('.give .wrong').first().waitFor();
+  await page.locator('#total').fill('1000');
   await page.locator('.samples li').first().waitFor();
   same(await page.locator('.samples li').count(), 3, 'the example follows the input');
   await page.locator('.give .big').click();
