@@ -228,6 +228,7 @@ texts! {
         lead: "每天将支付平台的账单与本店账目逐笔核对。日期以支付平台为准。",
             "Each day the provider’s bill is compared with the books, line by line. Days are the provider’s.";
         empty: "还没有对账记录。", "No day has been compared yet.";
+        none_so: "没有符合条件的对账记录。", "No matching days.";
         empty_text: "使用有账单的支付平台收款后，系统每天自动对账。", "Once a provider with bills takes money, this happens by itself every day.";
         provider: "支付平台", "Provider";
         every: "全部", "All";

@@ -66,6 +66,8 @@ async fn draft_is_hidden_from_shoppers_until_it_is_scheduled() {
         (page, button, mei.get("/api/sales").await.json()["sales"].as_array().unwrap().len())
     };
     assert_eq!(seen().await, (404, 404, 0));
+    let cockpit = admin.get(&format!("/admin/sales/{id}?lang=en")).await;
+    assert!(!cockpit.text().contains(&format!("href=\"/en/sales/{id}\"")), "it would be missing");
     let patched = admin
         .send("PATCH", &format!("/api/admin/sales/{id}"), &[("content-type", "application/json")], r#"{"total":11}"#)
         .await;

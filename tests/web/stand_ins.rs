@@ -417,6 +417,8 @@ impl Arena {
             assert!(!failed.is_settled() && failed.problem.is_some() && failed.differences == 3, "{failed:?}");
             self.fake.ask(&json!({"do": "truth"}));
         }
+        let none = admin.get("/admin/orders/books?show=settlements&lang=en&day=2020-01-01").await;
+        assert!(none.text().contains("No matching days."), "{}", none.text());
         let page = admin.get("/admin/orders/books?show=settlements&lang=zh").await;
         assert!(page.text().contains("未完成"), "{}", page.text());
         self.clock.advance(Duration::from_secs(3 * 3600));

@@ -239,7 +239,10 @@ async fn owner_adds_tests_and_deletes_an_endpoint_by_forms() {
     let again = format!("event={}", event["id"].as_str().unwrap());
     let replayed = admin.send_form(&format!("{path}/replay?lang=en"), &again).await;
     assert!(replayed.leads_to(&format!("{path}?lang=en&done=replay-1")));
-    assert!(admin.send_form(&format!("{path}/replay?lang=en"), "since=soon").await.is_page(422));
+    let wrong = admin.send_form(&format!("{path}/replay?lang=en"), "since=soon").await;
+    assert!(
+        wrong.is_page(422) && wrong.text().contains("since-wrong") && wrong.text().contains("class=\"folded\" open")
+    );
     assert!(admin.send_form(&format!("{path}/secret?lang=en"), "").await.text().contains("whsec_"));
     assert!(admin.send_form(&format!("{path}/rotate?lang=en"), "confirm=yes").await.text().contains("whsec_"));
     let off = admin.send_form(&format!("{path}/switch?lang=en"), "on=no").await;

@@ -31,6 +31,8 @@ fn path(id: &str, locale: Locale, done: &str) -> String {
 pub struct EndpointForm {
     url: String,
     events: Vec<String>,
+    /// From when on everything is sent again.
+    since: String,
     wrong: Option<(String, &'static str)>,
 }
 
@@ -49,7 +51,7 @@ impl EndpointForm {
     }
 
     fn of(endpoint: &Endpoint) -> EndpointForm {
-        EndpointForm { url: endpoint.url.clone(), events: endpoint.choice.names().to_vec(), wrong: None }
+        EndpointForm { url: endpoint.url.clone(), events: endpoint.choice.names().to_vec(), ..EndpointForm::default() }
     }
 
     fn parse(&self, shop: &Shop) -> Result<(String, EventChoice), Problem> {
@@ -306,8 +308,9 @@ pub async fn replay(
     let endpoint = found(&shop, id).await?;
     let which = form.event.parse().ok().map(Replay::One).or_else(|| time(&form.since).map(Replay::Since));
     let Some(which) = which else {
-        let warning = Some(field_error(visitor.locale, "bad_time"));
-        let shown = Shown { warning, ..Shown::default() };
+        let wrong = Some(("since".to_owned(), "bad_time"));
+        let form = EndpointForm { since: form.since, wrong, ..EndpointForm::of(&endpoint) };
+        let shown = Shown { form: Some(form), ..Shown::default() };
         return page(&shop, &visitor, endpoint, &DeliveryQuery::default(), shown).await;
     };
     let count = shop.store.events().replay(&endpoint, &which, staff.actor()).await?;
