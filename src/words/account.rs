@@ -366,7 +366,7 @@ texts! {
         draw_result_subject: "{}：抽签结果已公布", "{}: the result of a draw is there";
         draw_result: "「{}」的抽签结果已公布。", "The result of the draw for {} is there.";
         draw_called_off_subject: "{}：抽签已取消", "{}: a draw was called off";
-        draw_called_off: "你报名的「{}」抽签已取消，没有人中签。如有押金，将全额退回钱包。", "The draw for {} that you entered was called off, and nobody wins. If you paid a deposit, all of it goes back to your wallet.";
+        draw_called_off: "你报名的「{}」抽签已取消，没有人中签。如有保证金，将全额退回钱包。", "The draw for {} that you entered was called off, and nobody wins. If you paid a deposit, all of it goes back to your wallet.";
         draw_delayed_subject: "{}：抽签延后", "{}: a draw is delayed";
         draw_delayed: "你报名的「{}」抽签延后：公开随机数没有按时出现，改用 {} 公布的一轮。你的报名仍然有效，无需操作。",
             "The draw for {} that you entered is delayed: its public round did not appear in time. The round of {} decides instead. Your entry stands, and there is nothing to do.";

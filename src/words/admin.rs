@@ -296,8 +296,8 @@ texts! {
         unpaid: "未付款订单 {} 笔，仍可付款", "Unpaid orders, which can still be paid: {}.";
         in_line: "排队中 {} 人", "People in the waiting room: {}.";
         on_waitlist: "候补 {} 人", "People on the waitlist: {}.";
-        entries: "抽签登记 {} 人", "Entries in the draw: {}.";
-        entries_void: "抽签登记 {} 人，全部作废", "Entries in the draw, which become void: {}.";
+        entries: "抽签报名 {} 人", "Entries in the draw: {}.";
+        entries_void: "抽签报名 {} 人，全部作废", "Entries in the draw, which become void: {}.";
         reminders: "设置提醒 {} 人", "People who asked for a reminder: {}.";
         orders_cancel: "取消未付款的订单，库存退回场次。不可撤销。", "Cancels unpaid orders. Their units go back on sale. This can’t be undone.";
         orders_refund: "全额退款，库存退回场次。大额退款须另一位员工批准。不可撤销。",

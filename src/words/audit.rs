@@ -22,7 +22,7 @@ texts! {
         deleted_user: "已注销的用户", "Deleted user";
         packet: "红包 {}", "Packet {}";
         payment: "付款", "Payment";
-        letter: "死信 {}", "Dead letter {}";
+        letter: "异常消息 {}", "Dead letter {}";
         front: "场次 {} 的外部店铺设置", "the other shop of sale {}";
         endpoint: "事件接收地址 {}", "endpoint {}";
         goods: "商品 {}", "Product {}";
@@ -115,7 +115,7 @@ texts! {
         f_carrier: "承运商", "Carrier";
         f_number: "运单号", "Tracking number";
         f_restocked: "库存退回场次", "Units back on sale";
-        f_letter_reason: "成为死信的原因", "Why it was dead";
+        f_letter_reason: "成为异常消息的原因", "Why it was dead";
     }
 }
 

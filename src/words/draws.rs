@@ -283,7 +283,7 @@ texts! {
         called_off: "本场在报名截止前被结束，抽签已取消，没有人中签。", "The sale was ended before its closing time, so the draw was called off. Nobody wins.";
         called_off_for: "公开随机数一直没有出现，抽签已取消，没有人中签。公开的原因：", "The public round never came, so the draw was called off. Nobody wins. The published reason:";
         call_off: "取消抽签", "Call off the draw";
-        call_off_text: "公开随机数已逾期一小时。取消后没有人中签，押金全部退回，报名者会收到通知；不能撤销。若该轮其实已经公布，任何人都能查到。",
+        call_off_text: "公开随机数已逾期一小时。取消后没有人中签，保证金全部退回，报名者会收到通知；不能撤销。若该轮其实已经公布，任何人都能查到。",
             "The public round is an hour overdue. If you call the draw off, nobody wins, all deposits go back and every entrant is told. This can’t be undone. If the round has appeared after all, anyone can see that.";
         call_off_reason: "原因（所有人可见）", "Reason (everyone can read it)";
         call_off_done: "抽签已取消，正在通知报名者。", "The draw was called off. Its entrants are being told.";

@@ -334,12 +334,12 @@ texts! {
         part_done: "已退款", "made";
         why: "内部原因（用户不可见）", "Internal reason (staff only)";
         tell: "给用户的留言（选填）", "Message to the customer (optional)";
+        tell_held: "给用户的留言（订单审核中，必填）", "Message to the customer (required while the order is held)";
         tell_help: "原样显示在用户的订单页，请使用用户的语言。", "Shown as is on the customer’s order page, so use their language.";
         disputed: "付款有争议，可能已被收回；我知道，仍要退款",
             "The payment is or was disputed, so the money may be back already. I know, and refund it all the same";
         close: "返回", "Go back";
         elsewhere: "外部订单号", "Order in the other shop";
-        tell_held: "给用户的留言（订单审核中，必填）", "Message to the customer (required while the order is held)";
         paid_elsewhere: "货款由外部商店收取。", "The other shop took the money.";
         end_elsewhere: "结束订单", "End order";
         end_elsewhere_text: "本店不退款，货款由外部商店处理。数量退回场次。", "Nothing is refunded here: the other shop has the money. The units go back on sale.";

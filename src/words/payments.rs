@@ -290,8 +290,8 @@ texts! {
         deposits: "暂存中", "Set aside";
         deposits_text: "参与活动的保证金，会全额退回余额。", "Deposits of sales you take part in. They come back in full.";
         deposit_since: "始于", "Since";
-        for_sale: "充值后返回活动。", "After paying you return to the sale.";
-        see_sale: "查看活动", "View sale";
+        for_sale: "充值后返回场次。", "After paying you return to the sale.";
+        see_sale: "查看场次", "View sale";
         see_order: "查看订单", "View order";
         see_packet: "查看红包", "View red packet";
         pay: "用钱包支付 · {}", "Pay with wallet · {}";

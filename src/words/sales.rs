@@ -61,7 +61,7 @@ texts! {
         rush_against: "脚本快过人；填写预计人数后自动打散，脚本至多 1.2 倍机会。", "Scripts are faster than people. Enter the expected accounts, and the spread keeps them at 1.2 times the chance.";
         queue_for: "手速、网速、开多少窗口都没用，几分钟内卖完。", "Speed, connection and number of windows don’t matter. Sold within minutes.";
         queue_against: "要提前开放排队。", "The waiting room has to open before the start.";
-        draw_for: "最公平，结果人人可验算；可以要求押金。", "Fairest: anyone can verify the result, and a deposit may be asked for.";
+        draw_for: "最公平，结果人人可验算；可以要求保证金。", "Fairest: anyone can verify the result, and a deposit may be asked for.";
         draw_against: "报名结束后才有结果，每人 1 件。", "The result comes after entries close. One unit per person.";
         no_rules: "没有条件", "No conditions";
         by_default: "自动", "Automatic";
@@ -195,7 +195,7 @@ texts! {
 texts! {
     /// The report of a sale.
     ReportText {
-        title: "售后报告", "Report";
+        title: "本场报告", "Report";
         back: "← 实时看板", "← Dashboard";
         csv: "下载 CSV", "Download CSV";
         so_far: "截至目前", "So far";

@@ -30,7 +30,7 @@ fn fill_replaces_the_first_placeholder_only() {
 }
 
 /// Words that were replaced, so that one thing has one name.
-const RETIRED: [&str; 9] = [
+const RETIRED: [&str; 14] = [
     "等候室",
     "抽取顺序",
     "本场如何决定",
@@ -40,6 +40,11 @@ const RETIRED: [&str; 9] = [
     "-packet rain",
     "entry back",
     "taken back",
+    "死信",
+    "押金",
+    "候场",
+    "抽签登记",
+    "公共随机数",
 ];
 
 #[test]
