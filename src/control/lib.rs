@@ -35,7 +35,7 @@ use futures::future::{BoxFuture, join_all};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
 use base::locked;
 use base::periodic::Periodic;
@@ -174,7 +174,10 @@ impl Control {
             job.run(&leased, &due, &stop).await;
         }));
         tokio::join!(self.renew_lease(&leased, &stop), self.watch(&leased, &due, &stop), jobs);
-        self.store.leases().release(LEASE, &self.member).await;
+        // If that fails, the lease expires by itself.
+        if let Err(error) = self.store.leases().release(LEASE, &self.member).await {
+            warn!(%error, "the lease of data control could not be given back");
+        }
         Ok(())
     }
 

@@ -87,7 +87,7 @@ impl RehearsalLease {
     pub(crate) async fn give_back(self) {
         self.renewal.abort();
         // A lease that cannot be given back expires.
-        self.store.leases().release(LEASE, &self.holder).await;
+        let _ = self.store.leases().release(LEASE, &self.holder).await;
     }
 }
 

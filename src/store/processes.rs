@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use boxed::boxed;
 use sqlx::AssertSqlSafe;
-use tracing::warn;
 
 use crate::{LeaseStore, ProcessStore, Store, StoreError, row};
 
@@ -79,12 +78,11 @@ impl LeaseStore<'_> {
         Ok(held.bind(name).bind(now).fetch_optional(&self.pool).await?.is_some())
     }
 
-    /// Releases a lease, so that the next holder does not wait for its expiry. If that fails, it expires by itself.
-    pub async fn release(self, name: &str, holder: &str) {
+    /// Releases a lease, so that the next holder does not wait for its expiry.
+    pub async fn release(self, name: &str, holder: &str) -> Result<(), StoreError> {
         let sql = "UPDATE leases SET expires_at_ms = 0 WHERE name = $1 AND holder = $2";
-        if let Err(error) = sqlx::query(sql).bind(name).bind(holder).execute(&self.pool).await {
-            warn!(name, %error, "a lease could not be given back");
-        }
+        sqlx::query(sql).bind(name).bind(holder).execute(&self.pool).await?;
+        Ok(())
     }
 }
 

@@ -162,7 +162,10 @@ impl Sweep {
             }
             periodic.record(swept);
         }
-        self.store.leases().release(LEASE_NAME, &self.member).await;
+        // If that fails, the lease expires by itself.
+        if let Err(error) = self.store.leases().release(LEASE_NAME, &self.member).await {
+            warn!(%error, "the lease of the sweep could not be given back");
+        }
         Ok(())
     }
 
