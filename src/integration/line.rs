@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::shoppers::spend_entry;
 use domain::wire::wire_enum;
-use domain::{Locale, Phase, Sale, SaleFront, SaleId, SaleMode, TurnState, UserId};
+use domain::{ExternalReservation, Locale, Phase, Sale, SaleFront, SaleId, SaleMode, TurnState, UserId};
 use engine::waiting_rooms::JoinRefusal;
 use web::cache_policy::Cache;
 use web::extract::client::ClientDevice;
@@ -163,7 +163,10 @@ async fn own_moment(shop: &Shop, sale: SaleId, user: UserId, now: Timestamp) -> 
 /// The turn of an account for which units are held: it has won a draw, or units came back to it from the waitlist.
 async fn held(shop: &Shop, sale: SaleId, user: UserId, now: Timestamp) -> Result<Option<Turn>, Problem> {
     let Some(id) = shop.store.orders().live_order_of(sale, user).await? else { return Ok(None) };
-    let order = shop.orders.find_persisted(user, sale, id).await?;
+    // Whoever has an account of this shop pays here.
+    let Some(ExternalReservation { order, .. }) = shop.store.orders().reservation(sale, id).await? else {
+        return Ok(None);
+    };
     let until = order.pay_by.min(now + PASS_LIFETIME);
     Ok(order.is_payable(now).then(|| Turn { place: id.to_string(), until }))
 }

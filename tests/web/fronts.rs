@@ -246,6 +246,24 @@ async fn own_account_pays_here_although_the_sale_came_to_stand_in_front_of_a_sho
     assert_eq!(begun.status, 201, "{begun:?}");
 }
 
+#[tokio::test]
+async fn winner_with_an_account_of_this_shop_pays_here() {
+    let clock = draws::hour_before();
+    let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
+    let admin = shop.admin().await;
+    let sale = draws::announce(&admin, 1).await;
+    in_front(&shop, &sale, once()).await;
+    draws::open(&shop, &clock, &sale).await;
+    let mei = shop.shopper("mei").await;
+    draws::enter(&mei, &sale).await;
+    draws::hold(&shop, &clock, &sale).await;
+    let order = draws::own(&mei, &sale).await["order_id"].as_str().unwrap().to_owned();
+    let page = mei.get(&format!("/en/sales/{sale}/entry")).await;
+    assert!(page.text().contains(&format!("/en/orders/{sale}/{order}")) && !page.text().contains("/pass"), "{page:?}");
+    let away = mei.get(&format!("/line/{sale}/pass?lang=en")).await;
+    assert!(away.leads_to(&format!("/en/sales/{sale}/entry")), "the other shop could not confirm the unit: {away:?}");
+}
+
 /// Passes that were made from a good one, and what is wrong with each.
 async fn forgeries(shop: &TestShop, pass: &str) -> Vec<(&'static str, String)> {
     let [head, body, signature] = pass.split('.').collect::<Vec<_>>().try_into().unwrap();

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 
+use crate::orders::payments::is_paid_elsewhere;
 use crate::{UserVisit, eligibility};
 use domain::draw::{Beacon, EntryId, Exclusion, Proof, PublicRound};
 use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Picture, Sale, SaleId};
@@ -22,10 +23,11 @@ pub async fn show((State(shop), SignedIn(session), visitor): UserVisit, PathIds(
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let entry = shop.store.draws().draw_entry(sale, session.user_id).await?;
-    let order_status = match entry.as_ref().and_then(|entry| entry.order_id) {
-        Some(order) => shop.store.orders().order_statuses(&[order]).await?.remove(&order),
-        None => None,
-    };
+    let (mut order_status, mut leaves) = (None, false);
+    if let Some(order) = entry.as_ref().and_then(|entry| entry.order_id) {
+        order_status = shop.store.orders().order_statuses(&[order]).await?.remove(&order);
+        leaves = shop.catalogue.front(sale).is_some() && is_paid_elsewhere(&shop, sale, order).await?;
+    }
     let now = shop.clock.now();
     let (stage, until) = draw.stage(&known.sale, now);
     let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
@@ -44,7 +46,7 @@ pub async fn show((State(shop), SignedIn(session), visitor): UserVisit, PathIds(
         called_off_reason: draw.called_off_reason,
         receipt: entry.as_ref().map(|entry| shop.entries.receipt(sale, entry)).unwrap_or_default(),
         entry,
-        leaves: shop.catalogue.front(sale).is_some(),
+        leaves,
         sale: known.sale.clone(),
         chrome: visitor.chrome(),
     };
