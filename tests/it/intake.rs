@@ -87,13 +87,14 @@ mod stack {
         change: impl Future<Output = ()>,
         free: impl AsyncFnOnce(&mut PgConnection),
     ) {
-        let mut other = PgConnection::connect(url).await.unwrap();
+        let (mut other, mut watch) =
+            (PgConnection::connect(url).await.unwrap(), PgConnection::connect(url).await.unwrap());
         sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; {first}"))).execute(&mut other).await.unwrap();
         let holding = async {
             let waits = "SELECT COUNT(*) FROM pg_stat_activity
                  WHERE datname = current_database() AND wait_event_type = 'Lock'";
             eventually("the change waits", TIMEOUT, async || {
-                match sqlx::query_scalar::<_, i64>(waits).fetch_one(&mut other).await.unwrap() {
+                match sqlx::query_scalar::<_, i64>(waits).fetch_one(&mut watch).await.unwrap() {
                     0 => Err("no session waits".to_owned()),
                     _ => Ok(()),
                 }

@@ -201,7 +201,7 @@ mod stack {
         assert_eq!((row.total, row.state), (6, domain::SaleState::Live));
 
         // The next change has the version of the one that was not committed.
-        assert!(backends.lower(sale.id, 4, false).await);
+        assert!(backends.lower(sale.id, 5, false).await);
         backends.change(sale.id, SaleChange::Move(SaleMove::Pause)).await;
         for _ in 0..2 {
             stock_sync.step().await.unwrap();
