@@ -38,6 +38,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a service is asked at a start if it resets the connection.
 const MAX_PROBES: usize = 5;
+const PROBE_DELAY: Duration = Duration::from_millis(200);
 /// How long the lease for adding the demo lasts: longer than adding it takes.
 const DEMO_LEASE_DURATION: Duration = Duration::from_secs(60);
 /// Further attempts after a migration failed although the database is available.
@@ -150,16 +151,19 @@ fn restrict_to_owner(file: &Path) {
 
 /// Asks a service. Fails when it refuses the connection for good, for example because of a wrong password.
 async fn check_service(service: &str, probe: impl AsyncFn() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    const RESET: [&str; 2] = ["reset by peer", "roken pipe"];
     const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
     let mut text = String::new();
     for _ in 0..MAX_PROBES {
         let probed = tokio::time::timeout(SERVICE_TIMEOUT, probe()).await;
         let Err(error) = probed.unwrap_or_else(|_| Err(anyhow!("it does not answer"))) else { return Ok(()) };
         text = format!("{error:#}");
-        // A server that ends the handshake may reset the connection before the reason was read.
-        if !text.contains("reset by peer") {
+        // A server that ends the handshake may reset the connection before the reason was read. A busy one does so several
+        // times in a row.
+        if !RESET.iter().any(|reason| text.contains(reason)) {
             break;
         }
+        tokio::time::sleep(PROBE_DELAY).await;
     }
     if FINAL.iter().any(|reason| text.contains(reason)) {
         bail!("{service} refuses: {text}");
