@@ -163,7 +163,7 @@ async fn own_moment(shop: &Shop, sale: SaleId, user: UserId, now: Timestamp) -> 
 /// The turn of an account for which units are held: it has won a draw, or units came back to it from the waitlist.
 async fn held(shop: &Shop, sale: SaleId, user: UserId, now: Timestamp) -> Result<Option<Turn>, Problem> {
     let Some(id) = shop.store.orders().live_order_of(sale, user).await? else { return Ok(None) };
-    // Whoever has an account of this shop pays here.
+    // A shopper with an account of this shop pays here, so there is no pass.
     let Some(ExternalReservation { order, .. }) = shop.store.orders().reservation(sale, id).await? else {
         return Ok(None);
     };

@@ -115,7 +115,7 @@ impl Chrome {
         at.to_zoned(self.shop.zone())
     }
 
-    /// Those of these pages about the shop that are written in the page's language, with their titles.
+    /// Name and title of each of these pages that has a text in the visitor's language.
     pub fn own_pages(&self, names: &[ShopPageName]) -> Vec<(ShopPageName, &'static str)> {
         let is_written = |name: &&ShopPageName| self.shop.written.contains(&(**name, self.locale));
         names.iter().filter(is_written).map(|name| (*name, self.text().about.title_of(*name))).collect()

@@ -23,7 +23,7 @@ use store::{HeldUnits, PersistedClaim, PersistedOrder, Store, StoreError};
 const MAX_BATCH: usize = 1024;
 /// Delay before the next attempt after a failure.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
-/// Pause after deliveries were put back, so that those of a locked sale do not go round as fast as the source can.
+/// Pause after messages were republished, so that a locked sale does not keep the consumer in a tight loop.
 const PUT_BACK_PAUSE: Duration = Duration::from_millis(200);
 /// How long deliveries are held while the database fails. After that they return to the source, which may deliver them to a
 /// consumer with a working connection. RabbitMQ ends consumers that hold messages for half an hour.

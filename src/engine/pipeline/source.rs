@@ -177,8 +177,8 @@ impl OrderSource for RabbitSource {
         Ok(self.rabbit.channel.basic_ack(tag, BasicAckOptions::default()).await?)
     }
 
-    /// Publishes messages to the end of the queue before it acknowledges them. A message that is rejected would return to
-    /// the head, before those of other sales.
+    /// Publishes the messages to the end of the queue, then acknowledges them. Rejected messages would go to the head of the
+    /// queue and be delivered before the messages of other sales.
     async fn put_back(&mut self, held: &mut Vec<Delivery>) -> anyhow::Result<bool> {
         if held.len() < MAX_HELD_MESSAGES {
             return Ok(false);
