@@ -154,13 +154,13 @@ async fn check_service(service: &str, probe: impl AsyncFn() -> anyhow::Result<()
     const RESET: [&str; 2] = ["reset by peer", "roken pipe"];
     const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
     let mut text = String::new();
-    for _ in 0..MAX_PROBES {
+    for probes in 1..=MAX_PROBES {
         let probed = tokio::time::timeout(SERVICE_TIMEOUT, probe()).await;
         let Err(error) = probed.unwrap_or_else(|_| Err(anyhow!("it does not answer"))) else { return Ok(()) };
         text = format!("{error:#}");
         // A server that ends the handshake may reset the connection before the reason was read. A busy one does so several
         // times in a row.
-        if !RESET.iter().any(|reason| text.contains(reason)) {
+        if probes == MAX_PROBES || !RESET.iter().any(|reason| text.contains(reason)) {
             break;
         }
         tokio::time::sleep(PROBE_DELAY).await;

@@ -1,6 +1,6 @@
 //! Payments that need attention: for programs, and the console's page.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -236,16 +236,8 @@ async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: Pag
     let found = shop.payments.cases(state.settled, before, DEFAULT_PAGE_SIZE).await?;
     let settled = if state.settled { "&settled=true" } else { "" };
     let orders: Vec<OrderId> = found.items.iter().filter_map(PaymentCase::order).collect();
-    let mut disputed = Vec::new();
-    for case in &found.items {
-        if let Some(order) = case.order_in_question().filter(|_| case.takes_refund())
-            && shop.store.payments().is_disputed(order).await?
-        {
-            disputed.push(order);
-        }
-    }
     let page = PaymentCasesPage {
-        disputed,
+        disputed: shop.store.payments().disputed_among(&orders).await?,
         numbers: shop.store.orders().numbers_of(&orders).await?,
         chrome: visitor.chrome_at(format!("{PATH}&lang={}{}", visitor.locale, settled)),
         cases: found.items,
@@ -314,7 +306,7 @@ struct PaymentCasesPage {
     state: PageState,
     cases: Vec<PaymentCase>,
     /// Their orders of which a payment was disputed.
-    disputed: Vec<OrderId>,
+    disputed: HashSet<OrderId>,
     /// The numbers of their orders.
     numbers: HashMap<OrderId, OrderNumber>,
     /// A cursor for `before`; `None` on the last page.

@@ -145,16 +145,16 @@ impl Payments {
     }
 
     /// A refund can fail days after it was made. One that the report does not name, or with another amount, need not be the
-    /// shop's: then its case is told apart, and the shop's own refund goes on.
+    /// shop's: then its case says so, and the shop's own refund goes on.
     async fn receive_failed_refund(&self, report: &Report, payment: PaymentId) -> Result<(), StoreError> {
         let known = self.named_refund(report, payment).await?.filter(|_| report.refund.is_some());
         let fits = known.filter(|(_, amount)| report.amount.is_none_or(|told| told == *amount));
         let failed = fits.map(|(refund, _)| FailedRefund { id: refund.id, attempt: report.attempt });
-        let mut report = report.clone();
-        if failed.is_none() {
-            report.reason.push_str(" (not the refund that the shop asked for)");
+        if failed.is_some() {
+            return self.open_case_of(report, CaseKind::RefundFailed, failed).await;
         }
-        self.open_case_of(&report, CaseKind::RefundFailed, failed).await
+        let reason = format!("{} (not the refund that the shop asked for)", report.reason);
+        self.open_case_of(&Report { reason, ..report.clone() }, CaseKind::RefundFailed, None).await
     }
 
     /// Opens a case for staff about a report.

@@ -2,8 +2,8 @@
 //!
 //! **Days** are the provider's. The books learn of a movement after the provider, at times much later, so a line is looked
 //! up in the books whenever it was, and a movement of the day is missed only if it is on no other day's bill either. Clocks
-//! differ, so the books' day ends and begins [`CLOCK_TOLERANCE`] earlier: what falls between is the next day's. So days are
-//! settled one after the other, and a day waits for the one before it, unless somebody settles it by hand.
+//! differ, so the books' day ends and begins [`CLOCK_TOLERANCE`] earlier: what falls between is the next day's. So data
+//! control settles days in order, and none before the previous one; by hand any day can be settled.
 //!
 //! A day may be settled any number of times, with the same outcome. If the bill cannot be read, everything stays as it was,
 //! and data control tries again.

@@ -12,7 +12,7 @@ use orders::holds::{HoldCounts, HoldOutcome};
 use orders::support::StaffActionOutcome;
 use store::{
     Approval, ApprovalOutcome, AuditReason, IfDisputed, NewStaffRefund, RefundRefusal, StaffRefund, StaffRefundOutcome,
-    Store, StoreError,
+    StoreError,
 };
 
 /// The answer to a member of the staff who asks for a refund.
@@ -48,7 +48,6 @@ pub enum DecisionAnswer {
 /// Refunds on behalf of staff.
 #[derive(Clone)]
 pub struct StaffRefunds {
-    store: Store,
     payments: Payments,
     orders: Orders,
     /// What one person may refund alone within a day, in whole units of the payment's currency. `None`: no limit.
@@ -58,7 +57,7 @@ pub struct StaffRefunds {
 #[boxed]
 impl StaffRefunds {
     pub fn new(payments: Payments, orders: Orders, alone: Option<i64>) -> StaffRefunds {
-        StaffRefunds { store: payments.store.clone(), payments, orders, alone }
+        StaffRefunds { payments, orders, alone }
     }
 
     /// Begins a refund, or records that a second person has to approve it. `by` is the account of `reason.actor`.
@@ -75,7 +74,7 @@ impl StaffRefunds {
             StaffRefund::Part(part) => self.owner(part.order).await?,
             StaffRefund::Return(of) => self.owner(of.order).await?,
             StaffRefund::Case(case) => match &case.payment {
-                Some(payment) => self.store.payments().payer_of(payment).await?,
+                Some(payment) => self.payments.store.payments().payer_of(payment).await?,
                 None => None,
             },
         };
@@ -86,6 +85,7 @@ impl StaffRefunds {
             return Ok(RefundAnswer::Refused(RefundRefusal::NotTaken));
         }
         let outcome = self
+            .payments
             .store
             .payments()
             .refund_for_staff(&NewStaffRefund { id, what, by, reason, if_disputed }, self.alone)
@@ -111,7 +111,7 @@ impl StaffRefunds {
             _ => return Ok(true),
         };
         let Some(part) = part else { return Ok(true) };
-        let mut records = self.store.payments().payments_of(order).await?.into_iter();
+        let mut records = self.payments.store.payments().payments_of(order).await?.into_iter();
         let Some(of) = records.find(|record| record.payment.status == PaymentStatus::Captured) else { return Ok(true) };
         // Wallets pay back any amount.
         let Ok(provider) = self.payments.provider(&of.payment.provider) else { return Ok(true) };
@@ -134,7 +134,7 @@ impl StaffRefunds {
     ) -> Result<HoldCounts, StoreError> {
         let mut counts = HoldCounts::default();
         for id in orders {
-            let Some(order) = self.store.orders().get(sale, *id).await? else { continue };
+            let Some(order) = self.payments.store.orders().get(sale, *id).await? else { continue };
             counts.add(self.end_held(&order, by, reason).await?);
         }
         Ok(counts)
@@ -160,7 +160,7 @@ impl StaffRefunds {
             RefundAnswer::Begun => HoldOutcome::Done,
             RefundAnswer::Waits(_) | RefundAnswer::OtherWaits => HoldOutcome::Waits,
             RefundAnswer::OwnPayment => HoldOutcome::OwnOrder,
-            RefundAnswer::Refused(_) => match self.store.orders().get(order.sale_id, order.id).await? {
+            RefundAnswer::Refused(_) => match self.payments.store.orders().get(order.sale_id, order.id).await? {
                 Some(released) if released.status.is_live() => HoldOutcome::Unchanged,
                 _ => HoldOutcome::OrderEnded,
             },
@@ -168,7 +168,7 @@ impl StaffRefunds {
     }
 
     async fn owner(&self, order: OrderId) -> Result<Option<UserId>, StoreError> {
-        Ok(self.store.orders().order_with_id(order).await?.map(|order| order.user_id))
+        Ok(self.payments.store.orders().order_with_id(order).await?.map(|order| order.user_id))
     }
 
     /// One page of the waiting requests, or of the decided and expired ones, newest first.
@@ -178,7 +178,7 @@ impl StaffRefunds {
         before: Option<&str>,
         limit: usize,
     ) -> Result<Page<Approval, String>, StoreError> {
-        let found = self.store.payments().approvals(decided, before, limit as i64 + 1).await?;
+        let found = self.payments.store.payments().approvals(decided, before, limit as i64 + 1).await?;
         Ok(Page::cut(found, limit, |approval| approval.id.to_string()))
     }
 
@@ -190,7 +190,7 @@ impl StaffRefunds {
         if self.payer(of).await? == Some(by) {
             return Ok(DecisionAnswer::OwnPayment);
         }
-        let outcome = self.store.payments().approve_refund(of, by, actor).await?;
+        let outcome = self.payments.store.payments().approve_refund(of, by, actor).await?;
         info!(refund = %of.id, actor, requester = of.requester, amount = %of.amount, %outcome, "refund approved by staff");
         self.answer(outcome).await
     }
@@ -205,7 +205,7 @@ impl StaffRefunds {
         if self.payer(of).await? == Some(by) {
             return Ok(DecisionAnswer::OwnPayment);
         }
-        let outcome = self.store.payments().decline_refund(of, reason.actor, reason.note).await?;
+        let outcome = self.payments.store.payments().decline_refund(of, reason.actor, reason.note).await?;
         info!(refund = %of.id, actor = reason.actor, requester = of.requester, %outcome, "refund declined by staff");
         self.answer(outcome).await
     }
@@ -230,8 +230,8 @@ impl StaffRefunds {
             return self.owner(order).await;
         }
         let Some(case) = &of.case else { return Ok(None) };
-        match self.store.payments().payment_case(case).await?.and_then(|case| case.payment) {
-            Some(payment) => self.store.payments().payer_of(&payment).await,
+        match self.payments.store.payments().payment_case(case).await?.and_then(|case| case.payment) {
+            Some(payment) => self.payments.store.payments().payer_of(&payment).await,
             None => Ok(None),
         }
     }

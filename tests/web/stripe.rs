@@ -281,15 +281,25 @@ async fn dispute_and_refund_of_the_merchant_are_cases_of_the_payment() {
     assert_eq!(refused.problem(), problem(409, "payment_disputed"));
 }
 
+/// A shopper whose whole payment staff have asked Stripe to refund, with the order's address and the session.
+async fn paid_and_asked_back<'a>(
+    arena: &'a Arena,
+    admin: &TestClient<'_>,
+    sale: &str,
+) -> (TestClient<'a>, String, String) {
+    let (mei, url, session) = arena.begin("mei", sale).await;
+    arena.deliver(&arena.pay(&session).await[0]).await;
+    let order = order_at(&mei, &url).await;
+    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+    (mei, url, session)
+}
+
 #[tokio::test]
 async fn refund_that_fails_a_day_after_it_succeeded_is_made_again_by_another_one() {
     let arena = open().await;
     let admin = arena.shop.admin().await;
     let sale = arena.shop.open_sale(&admin, 3).await;
-    let (mei, url, session) = arena.begin("mei", &sale).await;
-    arena.deliver(&arena.pay(&session).await[0]).await;
-    let order = order_at(&mei, &url).await;
-    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+    let (mei, url, _) = paid_and_asked_back(&arena, &admin, &sale).await;
     assert_eq!(arena.refunds().await, 1);
     let good = arena.fake.events(json!({"do": "finish", "status": "succeeded"}));
     assert_eq!(status_of(&mei, &url).await, "refunded");
@@ -324,10 +334,7 @@ async fn failed_refund_of_the_merchant_neither_stops_nor_settles_that_of_the_sho
     let arena = open().await;
     let admin = arena.shop.admin().await;
     let sale = arena.shop.open_sale(&admin, 3).await;
-    let (mei, url, session) = arena.begin("mei", &sale).await;
-    arena.deliver(&arena.pay(&session).await[0]).await;
-    let order = order_at(&mei, &url).await;
-    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+    let (mei, url, session) = paid_and_asked_back(&arena, &admin, &sale).await;
     arena.fake.events(json!({"do": "refund", "payment": session, "amount": 300}));
     let mut failed = arena.fake.events(json!({"do": "finish", "status": "failed"})).remove(0);
     assert_eq!(arena.deliver(&failed).await.status, 204);

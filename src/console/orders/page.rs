@@ -112,7 +112,7 @@ pub(crate) async fn page(
         goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
         username: shop.store.accounts().user(order.user_id).await?.map(|user| user.username),
         steps: shop.store.orders().steps(&order).await?,
-        is_disputed: shop.store.payments().is_disputed(order.id).await?,
+        is_disputed: !shop.store.payments().disputed_among(&[order.id]).await?.is_empty(),
         payments: shop.store.payments().payments_of(order.id).await?,
         cases: shop.store.payments().cases_of(order.id).await?,
         approvals: shop.store.payments().approvals_of(order.id).await?,

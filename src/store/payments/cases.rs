@@ -1,6 +1,8 @@
 //! Payments that need attention: a provider reported something that the shop cannot settle by itself. A case is open
 //! until its money is refunded or a member of the staff settles it.
 
+use std::collections::HashSet;
+
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
@@ -281,9 +283,12 @@ impl PaymentStore<'_> {
         }
     }
 
-    /// Whether a payment of the order was ever disputed.
-    pub async fn is_disputed(self, order: OrderId) -> Result<bool, StoreError> {
-        Ok(self.optional(sqlx::query(DISPUTED).bind(order.to_string()).bind(0_i64), |_| Ok(())).await?.is_some())
+    /// The orders among these of which a payment was ever disputed.
+    pub async fn disputed_among(self, orders: &[OrderId]) -> Result<HashSet<OrderId>, StoreError> {
+        let sql = "SELECT order_id FROM payments WHERE order_id IN $ids AND EXISTS
+             (SELECT 1 FROM payment_cases WHERE payment_id = payments.id AND kind = 'disputed'
+                AND (dispute_state IS NULL OR dispute_state <> 'won'))";
+        self.all_of(sql, &[], orders, |row| row::parsed(row, "order_id")).await
     }
 
     /// Carries out an action on an open case, with a line in the audit log. Returns `false` if the case is not open, or
@@ -389,7 +394,7 @@ pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Res
     Ok((done.rows_affected() == 1).then_some(id))
 }
 
-/// Stops the refunds to a payer who disputes the payment. The dispute's case is about the whole refund, so each partial
+/// Stops the refunds to a payer who disputes the payment. The case of the dispute is about the whole refund, so each partial
 /// one gets a case of its own, from which staff begin it again.
 async fn stop_refunds(tx: &mut Tx, payment: &str) -> Result<(), sqlx::Error> {
     for part in refunds::stop_all(tx, payment).await? {
