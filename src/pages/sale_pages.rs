@@ -20,6 +20,7 @@ use crate::onward::{VariantSale, variants};
 use crate::{Chrome, assets, calendar};
 use domain::ledger::CURRENCY;
 use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, OPEN_ANSWERS, ShownAnswer};
+use domain::staff::ShopPageName;
 use domain::{
     Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Refusal, RefusalClass, Sale, SaleMode,
     SaleState, ShippingRate, ShippingTable, ShopSettings, category_of,

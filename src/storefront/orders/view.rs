@@ -12,6 +12,7 @@ use domain::order::MAX_APPEAL_CHARS;
 use domain::order::OrderEvent;
 use domain::parcel::{CARRIERS, ParcelMover, may_step};
 use domain::returns::MAX_RETURN_CHARS;
+use domain::staff::ShopPageName;
 use domain::{
     GoodsReturn, ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState, Picture, ReturnReason,
     ReturnState, SaleId,
