@@ -169,7 +169,16 @@ struct PageState {
 }
 
 async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Answer {
-    let found = shop.staff_refunds.approvals(state.decided, before, DEFAULT_PAGE_SIZE).await?;
+    let mut found = shop.staff_refunds.approvals(state.decided, before, DEFAULT_PAGE_SIZE).await?;
+    if let Some(RefusedForm(id, ..)) = &state.again
+        && found.items.iter().all(|approval| approval.id.to_string() != *id)
+    {
+        // It stands on a later page.
+        let approval = approvals::existing(shop, id.parse().map_err(|_| Code::NotFound)?).await?;
+        if approval.status == ApprovalStatus::Pending {
+            found.items.insert(0, approval);
+        }
+    }
     let decided = if state.decided { "&decided=true" } else { "" };
     let orders: Vec<OrderId> = found.items.iter().filter_map(|approval| approval.order).collect();
     let page = ApprovalsPage {

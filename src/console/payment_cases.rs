@@ -233,7 +233,14 @@ struct PageState {
 }
 
 async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Answer {
-    let found = shop.payments.cases(state.settled, before, DEFAULT_PAGE_SIZE).await?;
+    let mut found = shop.payments.cases(state.settled, before, DEFAULT_PAGE_SIZE).await?;
+    if let Some(RefusedForm(id, ..)) = &state.again
+        && found.items.iter().all(|case| case.id != *id)
+    {
+        // It stands on a later page.
+        let case = shop.store.payments().payment_case(id).await?;
+        found.items.splice(0..0, case.filter(PaymentCase::is_open));
+    }
     let settled = if state.settled { "&settled=true" } else { "" };
     let orders: Vec<OrderId> = found.items.iter().filter_map(PaymentCase::order).collect();
     let page = PaymentCasesPage {
