@@ -3,7 +3,7 @@
 //! **Days** are the provider's. The books learn of a movement after the provider, at times much later, so a line is looked
 //! up in the books whenever it was, and a movement of the day is missed only if it is on no other day's bill either. Clocks
 //! differ, so the books' day ends and begins [`CLOCK_TOLERANCE`] earlier: what falls between is the next day's. So data
-//! control settles days in order, and none before the previous one; by hand any day can be settled.
+//! control settles days in order, and waits [`GAP_DAYS`] for the previous one; by hand any day can be settled.
 //!
 //! A day may be settled any number of times, with the same outcome. If the bill cannot be read, everything stays as it was,
 //! and data control tries again.
@@ -35,6 +35,8 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(120);
 const MAX_DAYS: i64 = 10;
 /// Days that are made up for when data control did not run.
 const MAX_MISSED_DAYS: usize = 31;
+/// How many days data control waits for the bill of the day before, which may never be there.
+const GAP_DAYS: i32 = 3;
 
 /// Why no day is settled.
 #[derive(Debug, thiserror::Error)]
@@ -210,7 +212,9 @@ impl Payments {
         }
         let due = self.store.payments().settlements_due(MAX_DAYS).await?;
         for (provider, day) in &due {
-            if self.follows_unsettled(provider, *day).await? {
+            let last = self.last_billed_day(provider).await?;
+            let waits = last.is_some_and(|last| (last - *day).get_days() < GAP_DAYS);
+            if waits && self.follows_unsettled(provider, *day).await? {
                 self.store.payments().settlement_failed(provider, *day, "the day before is not settled").await?;
                 continue;
             }
