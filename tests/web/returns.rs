@@ -30,11 +30,15 @@ async fn delivered_order(
     sale: &str,
 ) -> (String, String) {
     let (order, url) = sendable_order(shop, who, sale).await;
+    deliver(admin, &order).await;
+    (order, url)
+}
+
+async fn deliver(admin: &TestClient<'_>, order: &str) {
     for state in ["shipped", "delivered"] {
         let path = format!("/api/admin/orders/{order}/parcel");
         assert_eq!(admin.post(&path, json!({"state": state})).await.status, 200);
     }
-    (order, url)
 }
 
 async fn ask(who: &TestClient<'_>, url: &str) -> TestResponse {
@@ -48,10 +52,16 @@ async fn accepted_return(
     who: &TestClient<'_>,
     sale: &str,
 ) -> (String, String) {
-    let (order, url) = delivered_order(shop, admin, who, sale).await;
-    assert_eq!(ask(who, &url).await.status, 200);
-    assert_eq!(admin.post(&at(&order, "accept"), words("Shop, 1 Main St")).await.status, 200);
+    let (order, url) = sendable_order(shop, who, sale).await;
+    accept_return(admin, who, (&order, &url)).await;
     (order, url)
+}
+
+/// The order, which has an address, is delivered, and its return is asked for and accepted.
+pub async fn accept_return(admin: &TestClient<'_>, who: &TestClient<'_>, (order, url): (&str, &str)) {
+    deliver(admin, order).await;
+    assert_eq!(ask(who, url).await.status, 200);
+    assert_eq!(admin.post(&at(order, "accept"), words("Shop, 1 Main St")).await.status, 200);
 }
 
 async fn refund(shop: &TestShop) {

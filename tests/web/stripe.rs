@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use super::returns::accept_return;
 use super::stand_ins::{Arena, Kind, PRICE, StandIn, order_at, status_of};
-use super::support::assert_audit_finds_nothing;
+use super::support::{add_address, assert_audit_finds_nothing};
 use super::*;
 use base::config::{PaymentProvider, StripeConfig};
 use base::tls::{ClientTls, PemFile};
@@ -193,7 +194,19 @@ async fn part_that_stripe_cannot_move_is_refused_and_the_rest_goes_back() {
     }
     assert_eq!(admin.post(&path, json!({"amount": dinar(1_250), "reason": "scratched"})).await.status, 200);
     arena.all_refunds().await;
-    let rest = admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+
+    // The goods of a return are refunded in part by the same rule.
+    add_address(&mei, &url).await;
+    accept_return(&admin, &mei, (&order, &url)).await;
+    let received = json!({"amount": dinar(1_255), "restock": false, "reason": "scratched"});
+    let refused = admin.post(&format!("/api/admin/orders/{order}/return/receive"), received).await;
+    assert_eq!(refused.json()["fields"], json!([{"field": "amount", "code": "not_taken"}]), "{refused:?}");
+    let form = format!("/admin/orders/{order}/return/receive?lang=en");
+    let page = admin.send_form(&form, "amount=1.255&reason=scratched&confirm=yes").await;
+    assert!(page.is_page(422) && page.text().contains("in steps of 0.010"), "{page:?}");
+
+    let rest = json!({"restock": true, "reason": "all there"});
+    let rest = admin.post(&format!("/api/admin/orders/{order}/return/receive"), rest).await;
     assert_eq!(rest.status, 200, "{rest:?}");
     arena.all_refunds().await;
     assert_eq!((arena.refunded(), status_of(&mei, &url).await), (vec![8_750, 1_250], "refunded".to_owned()));

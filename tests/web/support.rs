@@ -32,11 +32,16 @@ pub async fn paid_order(shop: &TestShop, who: &TestClient<'_>, sale: &str) -> (S
 /// The same, with the address that its parcel needs.
 pub async fn sendable_order(shop: &TestShop, who: &TestClient<'_>, sale: &str) -> (String, String) {
     let (order, url) = paid_order(shop, who, sale).await;
+    add_address(who, &url).await;
+    (order, url)
+}
+
+/// Adds a delivery address to the order.
+pub async fn add_address(who: &TestClient<'_>, url: &str) {
     let address = json!({"address": {"recipient": "王小美", "phone": "13800138000", "country": "CN", "region": "上海市",
         "city": "上海市", "line1": "世纪大道 100 号"}});
     let json = [("content-type", "application/json")];
     assert_eq!(who.send("PUT", &format!("{url}/address"), &json, address.to_string()).await.status, 200);
-    (order, url)
 }
 
 pub async fn assert_audit_finds_nothing(shop: &TestShop) {
