@@ -3,12 +3,19 @@
 //   node tests/browser/run.mjs '{"origin": "http://127.0.0.1:8080", "journeys": ["purchase"],
 //                                "admin": {"username": "admin", "password": "…"}, "consumer": 4711}'
 //
-// The shop needs the demo products. `consumer` is the id of the process that stores orders, which `slow_shop` needs;
-// `smtp` is the port at which `registration` takes the shop's mail; `providers` are the origins of the pages on which `payments` is
-// made, the first with all payments that wait; `secret` is the shop's, with which
-// `console_details` signs a report of the sandbox. `places` limits languages and widths, such as [["zh", 390]]. `browser` is the program, by default `chromium-headless-shell`. `"examine": false` skips the checks of
-// accessibility and language, and the screenshots. `prefix` begins the names of screenshots. With SCREENSHOTS=1 in the environment, tests/browser/artifacts has
-// pictures of every page afterwards. It always has pictures of failures.
+// The shop needs the demo products. Settings that may be added:
+//
+//   places         languages and widths, such as [["zh", 390]]
+//   browser        the program, by default `chromium-headless-shell`
+//   examine        false skips the checks of accessibility and language, and the screenshots
+//   prefix         begins the names of screenshots
+//   consumer       the id of the process that stores orders, for `slow_shop`
+//   smtp           the port at which `registration` takes the shop's mail
+//   providers      the origins of the pages on which `payments` is made, the first with all payments that wait
+//   secret         the shop's, with which `console_details` signs a report of the sandbox
+//
+// With SCREENSHOTS=1 in the environment, tests/browser/artifacts has pictures of every page afterwards. It always has
+// pictures of failures.
 
 import { fileURLToPath } from 'node:url';
 

@@ -13,7 +13,7 @@ export default async function consolePages(run) {
     if (ready) await page.locator(ready).first().waitFor();
     same(await page.locator('.tabs [aria-current="page"]').count(), 1, `${path} belongs to one section`);
     await visitor.inspect(`admin-${name}`);
-    await fitsEveryWidth(run, page, path);
+    await visitor.fitsEveryWidth();
   };
 
   await see('', 'sales', '.freshness[data-state="live"]');
@@ -54,17 +54,6 @@ export default async function consolePages(run) {
   await see('/system?show=tokens', 'tokens', '#new-token');
   await see('/system', 'dead-letters', '.empty');
   await firstScreen(visitor);
-}
-
-/** Nothing is wider than the screen, from a phone to a wide one. In one place, because widths are the same in all. */
-async function fitsEveryWidth({ locale, width }, page, path) {
-  if (locale !== 'en' || width !== 1280) return;
-  for (const wide of [360, 390, 768, 1024, 1280, 1920]) {
-    await page.setViewportSize({ width: wide, height: 900 });
-    const found = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
-    ok(found[0] <= found[1], `${path} at ${wide} is ${found[0]} wide`);
-  }
-  await page.setViewportSize({ width: 1280, height: 900 });
 }
 
 /** On a screen of 1280 by 800: four figures, and as many sales as there are, up to eight. One act is red. Ticked rows differ, and

@@ -21,10 +21,11 @@ const MAX_SHIFT = 0.02;
 export default async function ready(run) {
   await readyBeforeTheRush(run);
   await readyInEveryMode(run);
-  await lastSeconds(run);
+  const sale = await run.shop.newSale({ opensIn: OPENS_IN_MS, total: 5 });
+  await run.shop.shows(sale, 'upcoming');
+  await Promise.all([lastSeconds(run, sale), nothingShifts(run, sale)]);
   await stockMoves(run);
   await pagesAreLight(run);
-  await nothingShifts(run);
 }
 
 /** Adds to the styles of a page. The page accepts no styles in its HTML. */
@@ -125,9 +126,7 @@ async function readyInEveryMode(run) {
  * The last seconds are large, with tenths and a pulse; if motion is unwelcome, the countdown goes on as before. The
  * reminder's note ends when the sale opens, and the button does not move.
  */
-async function lastSeconds(run) {
-  const sale = await run.shop.newSale({ opensIn: OPENS_IN_MS, total: 5 });
-  await run.shop.shows(sale, 'upcoming');
+async function lastSeconds(run, sale) {
   const visitor = await (await run.visit()).logInAsNewUser();
   const moving = await (await run.visit({ motion: true })).logInAs(visitor.account);
   const { page, labels } = visitor;
@@ -234,9 +233,7 @@ async function size(response) {
 }
 
 /** Neither while the page of a sale loads nor as the sale opens does anything move, on a phone or a desktop. */
-async function nothingShifts(run) {
-  const sale = await run.shop.newSale({ opensIn: OPENS_IN_MS, total: 5 });
-  await run.shop.shows(sale, 'upcoming');
+async function nothingShifts(run, sale) {
   const pages = await Promise.all([PHONE, { viewport: { width: 1280, height: 900 } }].map(async (screen) => {
     const context = await run.browser.newContext({ ...screen, baseURL: run.shop.origin });
     await context.addInitScript(() => {

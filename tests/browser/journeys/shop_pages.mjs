@@ -10,10 +10,16 @@ export default async function shopPages(run) {
   await logInAndRegister(visitor);
   await visitor.logInAsNewUser();
   await visitor.go('/orders');
-  await visitor.inspect('orders-empty');
+  await look(visitor, 'orders-empty');
   await visitor.switchLanguage();
   await accountPages(visitor);
   await unknownPages(visitor);
+}
+
+/** Inspects a page, and whether it fits other screens. */
+async function look(visitor, name) {
+  await visitor.inspect(name);
+  await visitor.fitsEveryWidth();
 }
 
 /** The page of a sale in each phase, and the list with all of them. */
@@ -33,13 +39,13 @@ async function phases({ shop }, visitor) {
     await shop.shows(sale, phase);
     await visitor.go(`/sales/${sale}`);
     await visitor.page.locator(`.clock[data-phase="${phase}"]`).waitFor();
-    await visitor.inspect(`sale-${phase}`);
+    await look(visitor, `sale-${phase}`);
   }
   await visitor.switchLanguage();
   await visitor.go('/');
   await visitor.page.locator('.badge:not(:empty)').first().waitFor();
   await visitor.page.locator('.past .card').first().waitFor();
-  await visitor.inspect('list');
+  await look(visitor, 'list');
   await visitor.switchLanguage();
 }
 
@@ -49,19 +55,19 @@ async function logInAndRegister(visitor) {
   visitor.expect(401, /\/login$/);
   visitor.expect(409, /\/register$/);
   await visitor.go('/login');
-  await visitor.inspect('login');
+  await look(visitor, 'login');
   await visitor.fillCredentials('admin', 'not the password');
   await visitor.button(labels.logIn).click();
   await page.getByRole('alert').waitFor();
   same(await page.getByLabel(labels.username).inputValue(), 'admin');
-  await visitor.inspect('login-wrong');
+  await look(visitor, 'login-wrong');
   await visitor.go('/register');
-  await visitor.inspect('register');
+  await look(visitor, 'register');
   await visitor.fillCredentials('admin');
   await visitor.button(labels.register).click();
   await page.getByRole('alert').waitFor();
   same(await page.getByLabel(labels.username).inputValue(), 'admin');
-  await visitor.inspect('register-taken');
+  await look(visitor, 'register-taken');
 }
 
 /** The pages of an account. */
@@ -76,19 +82,19 @@ async function accountPages(visitor) {
   for (const [path, name] of pages) {
     same((await visitor.go(path)).status(), 200, path);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await visitor.inspect(name);
+    await look(visitor, name);
   }
   await visitor.account.ask('POST', '/api/addresses', { address: sentAddress(visitor) });
   await visitor.go('/account/addresses');
   await page.locator('address.place').waitFor();
-  await visitor.inspect('addresses');
+  await look(visitor, 'addresses');
 }
 
 async function unknownPages(visitor) {
   visitor.expect(404, /\/nowhere$/);
   visitor.expect(404, /^\/admin$/);
   await visitor.go('/nowhere');
-  await visitor.inspect('not-found');
+  await look(visitor, 'not-found');
   await visitor.goAdmin();
   ok(await visitor.page.locator('.message').isVisible(), 'shoppers have no access to the console');
 }

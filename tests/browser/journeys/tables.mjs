@@ -156,6 +156,13 @@ async function findsWithThePalette(visitor, username) {
   });
   await page.locator('.palette [role="option"]').first().waitFor();
   await visitor.inspect('tables-palette');
+  const failed = await page.locator('[data-palette]').getAttribute('data-failed');
+  visitor.expect(503, /\/search\.json$/);
+  await page.route('**/search.json?*', (route) => route.fulfill({ status: 503 }));
+  await page.keyboard.type('?');
+  await page.locator('.palette', { hasText: failed }).waitFor();
+  await page.unroute('**/search.json?*');
+  await page.keyboard.press('Backspace');
   await page.keyboard.type(username);
   await page.locator('.palette strong', { hasText: username }).waitFor();
   // Hits for the beginning of the text may come first.

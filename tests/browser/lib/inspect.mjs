@@ -21,16 +21,18 @@ const seen = new Set();
 /** Pages whose accessibility was checked in either language. Their structure and colors are the same in both. */
 const accessible = new Set();
 
+const BOTH = ['light', 'dark'];
+
 /** The rules whose results depend on the theme. */
 const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 const MAX_SCREENSHOT_HEIGHT = 4000;
 
 /** Returns the faults of the page as sentences. axe is a script itself, so it is skipped on pages without scripts. */
-export async function inspect(page, name, { locale, scripts }) {
+export async function inspect(page, name, { locale, width, scripts }) {
   if (seen.has(name)) return [];
   seen.add(name);
   if (process.env.SCREENSHOTS === 'only') {
-    await inBothThemes(page, (theme) => screenshot(page, `${name}-${theme}`));
+    await inThemes(page, BOTH, (theme) => screenshot(page, `${name}-${theme}`));
     return [];
   }
   const faults = [
@@ -38,20 +40,33 @@ export async function inspect(page, name, { locale, scripts }) {
     ...(await page.evaluate(overflowing)).map((what) => `wider than the screen: ${what}`),
   ];
   const structure = name.replace(`-${locale}-`, '-');
-  const checksAccess = scripts && !accessible.has(structure);
+  const examined = scripts && !accessible.has(structure) ? themesOf(structure, width) : [];
   if (scripts) accessible.add(structure);
-  if (checksAccess || process.env.SCREENSHOTS) {
-    await inBothThemes(page, async (theme) => {
-      const rules = theme === 'dark' ? COLOR_RULES : undefined;
-      if (checksAccess) faults.push(...(await inaccessible(page, rules)).map((what) => `${theme}: ${what}`));
+  if (examined.length || process.env.SCREENSHOTS) {
+    await inThemes(page, process.env.SCREENSHOTS ? BOTH : examined, async (theme) => {
+      if (examined.includes(theme)) {
+        const rules = theme === examined[0] ? undefined : COLOR_RULES;
+        faults.push(...(await inaccessible(page, rules)).map((what) => `${theme}: ${what}`));
+      }
       if (process.env.SCREENSHOTS) await screenshot(page, `${name}-${theme}`);
     });
   }
   return faults.map((fault) => `${name}: ${fault}`);
 }
 
-async function inBothThemes(page, look) {
-  for (const theme of ['light', 'dark']) {
+/**
+ * The themes in which the accessibility of a page is checked: both with `SECKILL_TEST_LONG=1`, otherwise one for half of the
+ * pages and the other for the rest, and on a phone never the same as on a desktop.
+ */
+function themesOf(structure, width) {
+  if (process.env.SECKILL_TEST_LONG === '1') return BOTH;
+  const letters = [...structure.replace(/-\d+$/, '')];
+  const turn = letters.reduce((sum, letter) => sum + letter.charCodeAt(0), width > 1000 ? 1 : 0);
+  return [turn % 2 ? 'dark' : 'light'];
+}
+
+async function inThemes(page, themes, look) {
+  for (const theme of themes) {
     await page.emulateMedia({ colorScheme: theme });
     await look(theme);
   }
@@ -84,7 +99,7 @@ async function inaccessible(page, rules) {
 }
 
 /** Runs in the page. Finds elements that are wider than the viewport and do not scroll by themselves. */
-function overflowing() {
+export function overflowing() {
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= width) return [];
   const wide = [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > width + 1);

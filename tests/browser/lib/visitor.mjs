@@ -3,7 +3,7 @@
 import { eventually } from './check.mjs';
 import { PASSWORD } from './shop.mjs';
 import { LABELS } from './labels.mjs';
-import { inspect } from './inspect.mjs';
+import { inspect, overflowing } from './inspect.mjs';
 
 const SCREENS = {
   390: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
@@ -177,6 +177,17 @@ export class Visitor {
     // If figures take long to compute, the page loads itself again until they are there.
     await page.locator('[data-reloads]').first().waitFor({ state: 'detached' });
     if (this.examines) this.faults.push(...await inspect(page, `${this.prefix}${name}-${this.locale}-${this.width}`, this));
+  }
+
+  /** Nothing on the page is wider than the screen, from a phone to a wide one; in Chinese at the two widths of the journeys. */
+  async fitsEveryWidth() {
+    const own = this.page.viewportSize();
+    const widths = this.locale === 'en' ? [360, 390, 768, 1024, 1280, 1920] : [390, 1280];
+    for (const width of widths.filter((other) => other !== own.width)) {
+      await this.page.setViewportSize({ ...own, width });
+      this.faults.push(...(await this.page.evaluate(overflowing)).map((what) => `${this.page.url()} at ${width}: ${what}`));
+    }
+    await this.page.setViewportSize(own);
   }
 
   async close() {
