@@ -193,7 +193,7 @@ mod faults {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn every_answer_is_true_on_rung_3() {
-        super::torture(Rung::Rabbit, 45).await;
+        super::torture(Rung::Rabbit, 25).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
