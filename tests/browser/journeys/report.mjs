@@ -8,8 +8,8 @@ const OPENS_IN_MS = 5000;
 const UNITS = 10;
 
 const LABELS = {
-  zh: { report: '本场报告', soldOut: /全部 10 件在开售 .+ 后抢完/, nearly: '已抢 90%', sold: '已售罄', wall: '大屏模式', leave: '退出大屏', none: '之前没有场次', judged: /10 \/ 10 件.*抢到，其中 6 件已付款。.*99% 的抢购在 [\d,]+ 毫秒内完成，一切正常。/, bound: '超过 500 毫秒告警', last: '最近 15 分钟' },
-  en: { report: 'Report', soldOut: /All 10 units were taken within .+ of the opening/, nearly: '90% sold', sold: 'Sold out', wall: 'Wall mode', leave: 'Leave wall mode', none: 'no earlier sale', judged: /10 of 10 taken.*, 6 of them paid\. 99% of purchases took at most [\d,]+ ms, nothing is wrong\./, bound: 'alarm above 500 ms', last: 'Last 15 minutes' },
+  zh: { report: '本场报告', soldOut: /全部 10 件在开售 .+ 后抢完/, nearly: '已抢 90%', sold: /已售罄|^10 \/ 10/, wall: '大屏模式', leave: '退出大屏', none: '之前没有场次', judged: /10 \/ 10 件.*抢到，其中 6 件已付款。.*99% 的抢购在 [\d,]+ 毫秒内完成，一切正常。/, bound: '超过 500 毫秒告警', last: '最近 15 分钟' },
+  en: { report: 'Report', soldOut: /All 10 units were taken within .+ of the opening/, nearly: '90% sold', sold: /Sold out|^10 of 10/, wall: 'Wall mode', leave: 'Leave wall mode', none: 'no earlier sale', judged: /10 of 10 taken.*, 6 of them paid\. 99% of purchases took at most [\d,]+ ms, nothing is wrong\./, bound: 'alarm above 500 ms', last: 'Last 15 minutes' },
 };
 
 export default async function report(run) {

@@ -60,7 +60,8 @@ async function changesTheDensity(visitor, list) {
   const { height } = await row.boundingBox();
   await row.locator('input').check();
   await choose('compact');
-  ok((await row.boundingBox()).height <= 0.8 * height, 'rows are lower');
+  // On a phone a row is a card of several lines, and loses only what is around them.
+  ok((await row.boundingBox()).height <= (visitor.width < 600 ? 0.95 : 0.8) * height, 'rows are lower');
   same(await page.locator('input[name="id"]:checked').count(), 1, 'what is ticked stays');
   await page.reload();
   await page.locator('main[data-density="compact"]').waitFor();
