@@ -354,6 +354,20 @@ mod tests {
     }
 
     #[test]
+    fn every_rule_of_a_style_sheet_has_a_selector() {
+        for asset in all().filter(|asset| asset.path.ends_with(".css")) {
+            let css = std::str::from_utf8(&asset.bytes).unwrap();
+            let after_comments = css.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, rest)| rest));
+            let rules: String = after_comments.collect();
+            for (at, _) in rules.match_indices('{') {
+                let before = rules[..at].trim_end();
+                let near: String = rules[at..].chars().take(80).collect();
+                assert!(!before.is_empty() && !before.ends_with(['{', '}', ';']), "{}: {near}", asset.path);
+            }
+        }
+    }
+
+    #[test]
     fn every_file_below_static_is_embedded() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../static");
         let (mut folders, mut files) = (vec![root.clone()], Vec::new());
