@@ -119,6 +119,11 @@ impl Payments {
         }
     }
 
+    /// Whether the bill of the day before may still come.
+    async fn is_recent(&self, name: &str, day: Date) -> Result<bool, StoreError> {
+        Ok(self.last_billed_day(name).await?.is_some_and(|last| (last - day).get_days() < GAP_DAYS))
+    }
+
     /// `after_gap`: the day before is not settled, so what the books have until [`CLOCK_TOLERANCE`] after midnight is missed
     /// on neither bill.
     async fn compare(
@@ -212,9 +217,7 @@ impl Payments {
         }
         let due = self.store.payments().settlements_due(MAX_DAYS).await?;
         for (provider, day) in &due {
-            let last = self.last_billed_day(provider).await?;
-            let waits = last.is_some_and(|last| (last - *day).get_days() < GAP_DAYS);
-            if waits && self.follows_unsettled(provider, *day).await? {
+            if self.follows_unsettled(provider, *day).await? && self.is_recent(provider, *day).await? {
                 self.store.payments().settlement_failed(provider, *day, "the day before is not settled").await?;
                 continue;
             }
