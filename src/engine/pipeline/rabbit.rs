@@ -12,7 +12,7 @@ use async_rs::traits::{Executor, Reactor, RuntimeKit};
 use async_rs::util::Task;
 use async_rs::{Runtime, Tokio};
 use boxed::boxed;
-use futures::Stream;
+use futures::FutureExt;
 use futures::io::{AsyncRead, AsyncWrite};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use lapin::options::{
@@ -21,7 +21,6 @@ use lapin::options::{
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::uri::{AMQPScheme, AMQPUri};
 use lapin::{AsyncTcpStream, BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, ExchangeKind};
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use secrecy::ExposeSecret;
 use serde::Serialize;
@@ -31,6 +30,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::compat::{Compat, TokioAsyncReadCompatExt};
+use tokio_util::either::Either;
 
 use super::message::{KINDS, Message};
 use super::outbox::Entry;
@@ -286,16 +286,20 @@ async fn read_depths(url: ServiceAddress, mut slot: OwnedMutexGuard<Option<Rabbi
 // Connections to RabbitMQ, with TLS for `amqps://`.
 //
 // The client is built without TLS and would speak plain AMQP even for `amqps://`. So it gets a reactor whose TCP
-// streams are TLS streams: nothing is sent, not even the header, before the server's certificate is checked.
+// streams are TLS streams: nothing is sent, not even the header, before the server's certificate is checked. The client
+// is generic over this kit and compiled here, so there is one kit for both schemes, and its tasks have one type.
 
 pub(super) async fn connect(address: &ServiceAddress, properties: ConnectionProperties) -> anyhow::Result<Connection> {
     let uri = uri(address)?;
-    if uri.scheme == AMQPScheme::AMQP {
-        return Ok(Connection::connect_uri(uri, properties).await?);
-    }
-    let host = uri.authority.host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    let server = ServerName::try_from(host).context("not the name of a server")?;
-    let kit = TlsKit { tokio: Tokio::current(), config: address.tls.config()?, server };
+    let tls = match uri.scheme {
+        AMQPScheme::AMQP => None,
+        AMQPScheme::AMQPS => {
+            let host = uri.authority.host.trim_start_matches('[').trim_end_matches(']').to_owned();
+            let server = ServerName::try_from(host).context("not the name of a server")?;
+            Some((TlsConnector::from(address.tls.config()?), server))
+        }
+    };
+    let kit = Kit { tokio: Tokio::current(), tls };
     Ok(Connection::connector(uri, Runtime::new(kit), open, properties).await?)
 }
 
@@ -309,30 +313,29 @@ pub fn host(address: &ServiceAddress) -> String {
     uri(address).map(|uri| format!("{}:{}", uri.authority.host, uri.authority.port)).unwrap_or_default()
 }
 
-async fn open(uri: AMQPUri, runtime: Runtime<TlsKit>) -> lapin::Result<AsyncTcpStream<TlsTcpStream>> {
+async fn open(uri: AMQPUri, runtime: Runtime<Kit>) -> lapin::Result<AsyncTcpStream<Stream>> {
     let target = runtime.to_socket_addrs((uri.authority.host, uri.authority.port));
     Ok(AsyncTcpStream::connect(&runtime, target).await?)
 }
 
-type TlsTcpStream = Compat<TlsStream<TcpStream>>;
+type Stream = Compat<Either<TcpStream, TlsStream<TcpStream>>>;
 
-/// The Tokio reactor, with TLS on every TCP stream.
+/// Tokio, with TLS on every TCP stream if there is a connector.
 #[derive(Clone)]
-struct TlsKit {
+struct Kit {
     tokio: Tokio,
-    config: Arc<ClientConfig>,
-    server: ServerName<'static>,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
-impl fmt::Debug for TlsKit {
+impl fmt::Debug for Kit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TlsKit").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("Kit").field("server", &self.tls.as_ref().map(|(_, server)| server)).finish_non_exhaustive()
     }
 }
 
-impl RuntimeKit for TlsKit {}
+impl RuntimeKit for Kit {}
 
-impl Executor for TlsKit {
+impl Executor for Kit {
     type Task<T: Send + 'static> = <Tokio as Executor>::Task<T>;
 
     fn block_on<T, F: Future<Output = T>>(&self, future: F) -> T {
@@ -340,7 +343,7 @@ impl Executor for TlsKit {
     }
 
     fn spawn<T: Send + 'static, F: Future<Output = T> + Send + 'static>(&self, future: F) -> Task<Self::Task<T>> {
-        self.tokio.spawn(future)
+        self.tokio.spawn(future.boxed())
     }
 
     fn spawn_blocking<T: Send + 'static, F: FnOnce() -> T + Send + 'static>(&self, call: F) -> Task<Self::Task<T>> {
@@ -348,8 +351,8 @@ impl Executor for TlsKit {
     }
 }
 
-impl Reactor for TlsKit {
-    type TcpStream = TlsTcpStream;
+impl Reactor for Kit {
+    type TcpStream = Stream;
     type Sleep = <Tokio as Reactor>::Sleep;
 
     /// The client registers nothing.
@@ -357,14 +360,14 @@ impl Reactor for TlsKit {
         &self,
         _: H,
     ) -> io::Result<impl AsyncRead + AsyncWrite + Send + Unpin + 'static> {
-        Err::<TlsTcpStream, _>(io::ErrorKind::Unsupported.into())
+        Err::<Stream, _>(io::ErrorKind::Unsupported.into())
     }
 
     fn sleep(&self, duration: Duration) -> Self::Sleep {
         self.tokio.sleep(duration)
     }
 
-    fn interval(&self, duration: Duration) -> impl Stream<Item = Instant> + Send + 'static {
+    fn interval(&self, duration: Duration) -> impl futures::Stream<Item = Instant> + Send + 'static {
         self.tokio.interval(duration)
     }
 
@@ -372,11 +375,15 @@ impl Reactor for TlsKit {
         &self,
         address: SocketAddr,
     ) -> impl Future<Output = io::Result<Self::TcpStream>> + Send + 'static {
-        let (connector, server) = (TlsConnector::from(self.config.clone()), self.server.clone());
+        let tls = self.tls.clone();
         async move {
             let stream = TcpStream::connect(address).await?;
             stream.set_nodelay(true)?;
-            Ok(connector.connect(server, stream).await?.compat())
+            let stream = match tls {
+                None => Either::Left(stream),
+                Some((connector, server)) => Either::Right(connector.connect(server, stream).await?),
+            };
+            Ok(stream.compat())
         }
     }
 }
