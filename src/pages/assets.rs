@@ -197,10 +197,13 @@ pub struct Asset {
 
 impl Asset {
     fn new(name: &str, content_type: &'static str, bytes: Bytes) -> Asset {
+        let (stem, kind) = name.rsplit_once('.').unwrap_or((name, "bin"));
+        // Eight digits of it are in the path, all in the entity tag.
+        let fingerprint = compression::fingerprint(&bytes, 16);
         Asset {
-            path: address(name, &bytes),
+            path: format!("{PREFIX}{stem}.{}.{kind}", &fingerprint[..8]),
             content_type,
-            etag: compression::etag(&bytes),
+            etag: compression::etag_of(&fingerprint),
             bytes,
             compressed: OnceLock::new(),
         }
@@ -272,12 +275,6 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     }
     table
 });
-
-/// The path with the first eight digits of the content's hash.
-fn address(name: &str, content: &[u8]) -> String {
-    let (stem, kind) = name.rsplit_once('.').unwrap_or((name, "bin"));
-    format!("{PREFIX}{stem}.{}.{kind}", compression::fingerprint(content, 8))
-}
 
 /// The content type by extension; `None` for files that are not served, such as licenses.
 fn content_type(name: &str) -> Option<&'static str> {

@@ -17,13 +17,13 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// 0 to 11. A debug build would take half a second to compress all files at level 9, at each start of each test's
-    /// shop.
-    fn brotli_quality(self) -> i32 {
+    /// Of brotli (0 to 11) and gzip (0 to 9). A debug build would take half a second to compress all files well, at each
+    /// start of each test's shop.
+    fn qualities(self) -> (i32, u32) {
         match self {
-            Effort::Page => 4,
-            Effort::Asset if cfg!(debug_assertions) => 1,
-            Effort::Asset => 9,
+            Effort::Page => (4, 6),
+            Effort::Asset if cfg!(debug_assertions) => (1, 1),
+            Effort::Asset => (9, 6),
         }
     }
 }
@@ -37,16 +37,17 @@ pub struct Compressed {
 
 impl Compressed {
     pub fn new(content: &[u8], effort: Effort) -> std::io::Result<Compressed> {
+        let (quality, gzip_level) = effort.qualities();
         let params = brotli::enc::BrotliEncoderParams {
-            quality: effort.brotli_quality(),
+            quality,
             lgwin: BROTLI_WINDOW,
             size_hint: content.len(),
             ..Default::default()
         };
         let mut br = Vec::with_capacity(content.len() / 3);
         brotli::BrotliCompress(&mut &content[..], &mut br, &params)?;
-        let mut gzip =
-            flate2::write::GzEncoder::new(Vec::with_capacity(content.len() / 3), flate2::Compression::new(6));
+        let level = flate2::Compression::new(gzip_level);
+        let mut gzip = flate2::write::GzEncoder::new(Vec::with_capacity(content.len() / 3), level);
         gzip.write_all(content)?;
         Ok(Compressed { br: br.into(), gzip: gzip.finish()?.into() })
     }
@@ -54,7 +55,12 @@ impl Compressed {
 
 /// An entity tag of the content. Weak, because the compressed forms share it.
 pub fn etag(content: &[u8]) -> String {
-    format!("W/\"{}\"", fingerprint(content, 16))
+    etag_of(&fingerprint(content, 16))
+}
+
+/// The entity tag of content with this fingerprint.
+pub fn etag_of(fingerprint: &str) -> String {
+    format!("W/\"{fingerprint}\"")
 }
 
 /// The first `digits` hexadecimal digits of the content's SHA-256.

@@ -34,10 +34,9 @@ pub fn check_variables(environment: impl Iterator<Item = (OsString, OsString)>) 
         if OF_OTHERS.iter().any(|prefix| name.starts_with(prefix)) || is_of_kubernetes(name) {
             continue;
         }
-        let known = SETTINGS.iter().flat_map(|(setting, _)| [variable(setting), format!("{}_FILE", variable(setting))]);
-        if let Some(near) =
-            known.min_by_key(|known| strsim::damerau_levenshtein(known, name)).filter(|near| near != name)
-        {
+        let known = || SETTINGS.iter().flat_map(|(name, _)| [variable(name), format!("{}_FILE", variable(name))]);
+        if known().all(|known| known != name) {
+            let near = known().min_by_key(|known| strsim::damerau_levenshtein(known, name)).unwrap_or_default();
             bail!("there is no setting {name}; did you mean {near}?");
         }
     }
