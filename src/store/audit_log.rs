@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::{AuditLogStore, StoreError, Tx, row};
+use super::{AuditLogStore, Bound, StoreError, Tx, bound, column};
 use domain::ids::first_id_of;
 use domain::{AuditAction, Order};
 
@@ -47,19 +47,9 @@ pub(super) async fn log<T: Serialize>(
     after: Option<&T>,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO audit_log (id, at_ms, actor, action, subject, before, after) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind(Uuid::now_v7().to_string())
-    .bind(now.as_millisecond())
-    .bind(actor)
-    .bind(action.as_str())
-    .bind(subject)
-    .bind(json(before)?)
-    .bind(json(after)?)
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+    let sql =
+        "INSERT INTO audit_log (id, at_ms, actor, action, subject, before, after) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    tx.run(query!(sql; Uuid::now_v7(), now, actor, action, subject, json(before)?, json(after)?)).await
 }
 
 fn json<T: Serialize>(value: Option<&T>) -> Result<String, sqlx::Error> {
@@ -149,24 +139,11 @@ impl AuditLogStore<'_> {
              WHERE id {beyond} $1 AND at_ms >= $2 AND at_ms < $3{} ORDER BY id {direction} LIMIT $4",
             conditions.concat()
         );
-        let query = sqlx::query(AssertSqlSafe(sql))
-            .bind(before.unwrap_or(first))
-            .bind(filter.from.map_or(i64::MIN, Timestamp::as_millisecond))
-            .bind(filter.to.map_or(i64::MAX, Timestamp::as_millisecond))
-            .bind(limit);
-        let query = asked.into_iter().fold(query, |query, (_, value)| query.bind(value));
-        self.all(query, |row| {
-            Ok(AuditRow {
-                id: row::text(row, "id")?,
-                at: row::time(row, "at_ms")?,
-                actor: row::text(row, "actor")?,
-                action: row::text(row, "action")?,
-                subject: row::text(row, "subject")?,
-                before: row::text(row, "before")?,
-                after: row::text(row, "after")?,
-            })
-        })
-        .await
+        let query = query!(AssertSqlSafe(sql); before.unwrap_or(first),
+            filter.from.map_or(i64::MIN, Timestamp::as_millisecond),
+            filter.to.map_or(i64::MAX, Timestamp::as_millisecond), limit);
+        let query = bound(query, asked.into_iter().map(|(_, value)| value.value()));
+        self.all(query, |row| read!(row => AuditRow { id, at: "at_ms", actor, action, subject, before, after })).await
     }
 
     /// Every action name that occurs in the log.
@@ -176,6 +153,6 @@ impl AuditLogStore<'_> {
                SELECT (SELECT MIN(action) FROM audit_log WHERE action > actions.action) FROM actions
                WHERE actions.action IS NOT NULL)
              SELECT action FROM actions WHERE action IS NOT NULL";
-        self.all(sqlx::query(sql), |row| row::text(row, "action")).await
+        self.all(query!(sql), column("action")).await
     }
 }

@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use boxed::boxed;
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::pool::Connection;
-use crate::{BookStore, StoreError, row};
+use crate::{BookStore, StoreError, column, row};
+use domain::Money;
 use domain::ledger::{AccountKind, AccountSum, CURRENCY, TrialBalanceLine, money, trial_balance};
-use domain::{Currency, Money};
 
 pub(crate) const DAY_MS: i64 = 24 * 3600 * 1000;
 /// How long after its end a day is closed. Transactions that began in it are over by then.
@@ -30,12 +31,11 @@ const CLOSING_DELAY: Duration = Duration::from_secs(3600);
 const PART_MS: i64 = DAY_MS / 48;
 
 /// The condition for payments that move money outside the ledger.
-macro_rules! beside_the_ledger {
-    () => {
-        "provider <> 'wallet' AND amount > 0 AND captured_at_ms IS NOT NULL \
-         AND (order_id IS NOT NULL OR status IN ('refund_pending', 'refunded'))"
-    };
-}
+const BESIDE_THE_LEDGER: &str = "provider <> 'wallet' AND amount > 0 AND captured_at_ms IS NOT NULL
+     AND (order_id IS NOT NULL OR status IN ('refund_pending', 'refunded'))";
+/// The condition for captures of a wrong amount. Amounts beyond `MAX_HELD_AMOUNT`, which older versions held, are left
+/// out: a sum with one of them does not fit. The audit names them.
+const COUNTED: &str = "held_amount <= 1000000000000";
 
 /// A period. It includes `from` and excludes `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl BookStore<'_> {
     pub async fn trial_balance(self, period: Period) -> Result<Vec<TrialBalanceLine>, StoreError> {
         let (from, to) = (period.from.as_millisecond(), period.to.as_millisecond());
         let mut connection = self.pool.acquire().await?;
-        let closed = row::int(&sqlx::query(CLOSED).fetch_one(&mut connection).await?, "closed_before_ms")?;
+        let closed = connection.one(query!(CLOSED), column("closed_before_ms")).await?;
         let before = sums_between(&mut connection, 0, from, closed).await?;
         let within = sums_between(&mut connection, from, to, closed).await?;
         Ok(trial_balance(&before, &within))
@@ -60,7 +60,7 @@ impl BookStore<'_> {
     pub async fn moved_within(self, period: Period) -> Result<Vec<AccountSum>, StoreError> {
         let (from, to) = (period.from.as_millisecond(), period.to.as_millisecond());
         let mut connection = self.pool.acquire().await?;
-        let closed = row::int(&sqlx::query(CLOSED).fetch_one(&mut connection).await?, "closed_before_ms")?;
+        let closed = connection.one(query!(CLOSED), column("closed_before_ms")).await?;
         Ok(merged(sums_between(&mut connection, from, to, closed).await?))
     }
 
@@ -69,7 +69,7 @@ impl BookStore<'_> {
         let mut tx = self.begin().await?;
         let over = whole_days((tx.now - CLOSING_DELAY).as_millisecond());
         let lock = "UPDATE books SET closed_before_ms = closed_before_ms RETURNING closed_before_ms";
-        let closed = row::int(&sqlx::query(lock).fetch_one(&mut *tx).await?, "closed_before_ms")?;
+        let closed = tx.one(query!(lock), column("closed_before_ms")).await?;
         if closed >= over {
             return Ok(false);
         }
@@ -81,21 +81,14 @@ impl BookStore<'_> {
                 sums.extend(movements(&mut tx, from, from + PART_MS).await?);
             }
             for sum in merged(sums) {
-                sqlx::query(
+                let sql =
                     "INSERT INTO book_days (day_ms, account, currency, debits, credits) VALUES ($1, $2, $3, $4, $5)
                      ON CONFLICT (day_ms, account, currency) DO UPDATE SET debits = book_days.debits + excluded.debits,
-                       credits = book_days.credits + excluded.credits",
-                )
-                .bind(next - DAY_MS)
-                .bind(sum.account.as_str())
-                .bind(sum.currency.as_str())
-                .bind(sum.debits)
-                .bind(sum.credits)
-                .execute(&mut *tx)
-                .await?;
+                       credits = book_days.credits + excluded.credits";
+                tx.run(query!(sql; next - DAY_MS, sum.account, sum.currency, sum.debits, sum.credits)).await?;
             }
         }
-        sqlx::query("UPDATE books SET closed_before_ms = $1").bind(next).execute(&mut *tx).await?;
+        tx.run(query!("UPDATE books SET closed_before_ms = $1"; next)).await?;
         tx.commit().await?;
         Ok(next < over)
     }
@@ -121,59 +114,6 @@ async fn sums_between(c: &mut Connection, from: i64, to: i64, closed: i64) -> Re
     Ok(sums)
 }
 
-const CHARGES: &str = concat!(
-    "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM payments
-     WHERE captured_at_ms >= $1 AND captured_at_ms < $2 AND ",
-    beside_the_ledger!(),
-    " GROUP BY currency"
-);
-const REFUNDS: &str = concat!(
-    "SELECT currency, CAST(SUM(amount - refunded_in_parts) AS BIGINT) AS total FROM payments
-     WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND ",
-    beside_the_ledger!(),
-    " GROUP BY currency"
-);
-
-/// Sums of captures of a wrong amount. Amounts beyond `MAX_HELD_AMOUNT`, which older versions held, are left out: a sum with
-/// one of them does not fit. The audit names them.
-const HELD: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
-     WHERE held_at_ms >= $1 AND held_at_ms < $2 AND held_amount <= 1000000000000 GROUP BY held_currency";
-/// Sums of captures of a wrong amount that were settled without a refund.
-const KEPT: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
-     WHERE kept_at_ms >= $1 AND kept_at_ms < $2 AND held_amount <= 1000000000000 GROUP BY held_currency";
-/// Sums of captures of a wrong amount that were refunded while they were still held.
-const HELD_REFUNDS: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
-     WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND held_at_ms IS NOT NULL AND kept_at_ms IS NULL
-       AND unheld_at_ms IS NULL AND held_amount <= 1000000000000
-     GROUP BY held_currency";
-/// Sums of reports of a wrong amount that a report of the right amount took back.
-const UNHELD: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
-     WHERE unheld_at_ms >= $1 AND unheld_at_ms < $2 AND held_amount <= 1000000000000 GROUP BY held_currency";
-const KEPT_REFUNDS: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
-     WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND kept_at_ms IS NOT NULL
-       AND held_amount <= 1000000000000 GROUP BY held_currency";
-
-/// Sums of partial refunds outside the ledger. Refunds into wallets are in the ledger.
-const PARTIAL_REFUNDS: &str = "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM partial_refunds
-     WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND via <> 'wallet' GROUP BY currency";
-
-/// Sums of refunds that had counted as made and failed later: each was a movement when it was made, and one back when it
-/// failed.
-macro_rules! failed_refunds {
-    ($at:literal, $account:literal) => {
-        concat!(
-            "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM failed_refunds
-             WHERE ",
-            $at,
-            " >= $1 AND ",
-            $at,
-            " < $2 AND made_at_ms IS NOT NULL AND amount > 0 AND account = '",
-            $account,
-            "' GROUP BY currency"
-        )
-    };
-}
-
 /// The sums of the movements between two times.
 pub(crate) async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
     if from >= to {
@@ -184,33 +124,54 @@ pub(crate) async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<
            CAST(SUM(CASE WHEN amount < 0 THEN -amount ELSE 0 END) AS BIGINT) AS debits,
            CAST(SUM(CASE WHEN amount > 0 THEN amount ELSE 0 END) AS BIGINT) AS credits
          FROM wallet_entries WHERE at_ms >= $1 AND at_ms < $2 GROUP BY kind";
-    let query = sqlx::query(wallets).bind(from).bind(to);
-    let mut sums = Vec::new();
-    for row in query.fetch_all(&mut *c).await? {
-        sums.push(AccountSum {
-            account: row::parsed(&row, "kind")?,
-            currency: CURRENCY,
-            debits: row::int(&row, "debits")?,
-            credits: row::int(&row, "credits")?,
-        });
-    }
+    let sum = |row: &AnyRow| read!(row => AccountSum { account: "kind", currency = CURRENCY, debits, credits });
+    let mut sums = c.all(query!(wallets; from, to), sum).await?;
+    let total = |[amount, currency]: [&str; 2], at: &str, of: String| {
+        format!(
+            "SELECT {currency} AS currency, CAST(SUM({amount}) AS BIGINT) AS total FROM {of}
+               AND {at} >= $1 AND {at} < $2 GROUP BY {currency}"
+        )
+    };
+    let paid = |amount, at| total([amount, "currency"], at, format!("payments WHERE {BESIDE_THE_LEDGER}"));
+    let held =
+        |at, which: &str| total(["held_amount", "held_currency"], at, format!("payments WHERE {COUNTED} {which}"));
+    // Each refund that failed was a movement when it was made, and one back when it failed.
+    let failed = |at, account: &str| {
+        let of = format!("failed_refunds WHERE made_at_ms IS NOT NULL AND amount > 0 AND account = '{account}'");
+        total(["amount", "currency"], at, of)
+    };
+    use AccountKind::{Held, Provider, Shop};
     let sides = [
-        (CHARGES, AccountKind::Provider, AccountKind::Shop),
-        (REFUNDS, AccountKind::Shop, AccountKind::Provider),
-        (PARTIAL_REFUNDS, AccountKind::Shop, AccountKind::Provider),
-        (HELD, AccountKind::Provider, AccountKind::Held),
-        (KEPT, AccountKind::Held, AccountKind::Shop),
-        (HELD_REFUNDS, AccountKind::Held, AccountKind::Provider),
-        (UNHELD, AccountKind::Held, AccountKind::Provider),
-        (KEPT_REFUNDS, AccountKind::Shop, AccountKind::Provider),
-        (failed_refunds!("made_at_ms", "shop"), AccountKind::Shop, AccountKind::Provider),
-        (failed_refunds!("failed_at_ms", "shop"), AccountKind::Provider, AccountKind::Shop),
-        (failed_refunds!("made_at_ms", "held"), AccountKind::Held, AccountKind::Provider),
-        (failed_refunds!("failed_at_ms", "held"), AccountKind::Provider, AccountKind::Held),
+        (paid("amount", "captured_at_ms"), Provider, Shop),
+        (paid("amount - refunded_in_parts", "refunded_at_ms"), Shop, Provider),
+        // Refunds into wallets are in the ledger.
+        (
+            total(["amount", "currency"], "refunded_at_ms", "partial_refunds WHERE via <> 'wallet'".into()),
+            Shop,
+            Provider,
+        ),
+        (held("held_at_ms", ""), Provider, Held),
+        // Settled without a refund.
+        (held("kept_at_ms", ""), Held, Shop),
+        // Refunded while they were still held.
+        (
+            held("refunded_at_ms", "AND held_at_ms IS NOT NULL AND kept_at_ms IS NULL AND unheld_at_ms IS NULL"),
+            Held,
+            Provider,
+        ),
+        // A report of the right amount took back the one of a wrong amount.
+        (held("unheld_at_ms", ""), Held, Provider),
+        (held("refunded_at_ms", "AND kept_at_ms IS NOT NULL"), Shop, Provider),
+        (failed("made_at_ms", "shop"), Shop, Provider),
+        (failed("failed_at_ms", "shop"), Provider, Shop),
+        (failed("made_at_ms", "held"), Held, Provider),
+        (failed("failed_at_ms", "held"), Provider, Held),
     ];
     for (sql, giver, receiver) in sides {
-        for row in sqlx::query(sql).bind(from).bind(to).fetch_all(&mut *c).await? {
-            let (currency, total) = (currency(&row)?, row::int(&row, "total")?);
+        let totals = c
+            .all(query!(AssertSqlSafe(sql); from, to), |row| Ok((row::get(row, "currency")?, row::get(row, "total")?)))
+            .await?;
+        for (currency, total) in totals {
             sums.push(AccountSum { account: giver, currency, debits: total, credits: 0 });
             sums.push(AccountSum { account: receiver, currency, debits: 0, credits: total });
         }
@@ -233,47 +194,31 @@ pub(crate) fn merged(sums: Vec<AccountSum>) -> Vec<AccountSum> {
     all
 }
 
-fn currency(row: &sqlx::any::AnyRow) -> Result<Currency, sqlx::Error> {
-    Currency::parse(&row::text(row, "currency")?).ok_or_else(|| row::undecodable("currency"))
-}
-
 /// The stored sums of closed days. The first day begins at `from`, the last one ends at `to`.
 pub(crate) async fn sums_of_days(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
     let sql = "SELECT account, currency, CAST(SUM(debits) AS BIGINT) AS debits, CAST(SUM(credits) AS BIGINT) AS credits
          FROM book_days WHERE day_ms >= $1 AND day_ms < $2 GROUP BY account, currency";
-    let rows = sqlx::query(sql).bind(from).bind(to).fetch_all(&mut *c).await?;
-    let sums = rows.iter().map(|row| {
-        Ok(AccountSum {
-            account: row::parsed(row, "account")?,
-            currency: currency(row)?,
-            debits: row::int(row, "debits")?,
-            credits: row::int(row, "credits")?,
-        })
-    });
-    sums.collect()
+    c.all(query!(sql; from, to), |row| read!(row => AccountSum { account, currency, debits, credits })).await
 }
 
 /// The time of the first movement between two times.
 pub(crate) async fn first_movement(c: &mut Connection, from: i64, to: i64) -> Result<Option<i64>, sqlx::Error> {
     let mut first: Option<i64> = None;
-    for sql in [
-        "SELECT at_ms FROM wallet_entries WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1",
-        "SELECT captured_at_ms AS at_ms FROM payments WHERE captured_at_ms >= $1 AND captured_at_ms < $2
-         ORDER BY captured_at_ms LIMIT 1",
-        "SELECT refunded_at_ms AS at_ms FROM payments WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
-         ORDER BY refunded_at_ms LIMIT 1",
-        "SELECT held_at_ms AS at_ms FROM payments WHERE held_at_ms >= $1 AND held_at_ms < $2 ORDER BY held_at_ms LIMIT 1",
-        "SELECT kept_at_ms AS at_ms FROM payments WHERE kept_at_ms >= $1 AND kept_at_ms < $2 ORDER BY kept_at_ms LIMIT 1",
-        "SELECT unheld_at_ms AS at_ms FROM payments WHERE unheld_at_ms >= $1 AND unheld_at_ms < $2
-         ORDER BY unheld_at_ms LIMIT 1",
-        "SELECT refunded_at_ms AS at_ms FROM partial_refunds WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
-         ORDER BY refunded_at_ms LIMIT 1",
-        "SELECT made_at_ms AS at_ms FROM failed_refunds WHERE made_at_ms >= $1 AND made_at_ms < $2
-         ORDER BY made_at_ms LIMIT 1",
-        "SELECT failed_at_ms AS at_ms FROM failed_refunds WHERE failed_at_ms >= $1 AND failed_at_ms < $2
-           AND made_at_ms IS NOT NULL ORDER BY failed_at_ms LIMIT 1",
+    for (table, at) in [
+        ("wallet_entries", "at_ms"),
+        ("payments", "captured_at_ms"),
+        ("payments", "refunded_at_ms"),
+        ("payments", "held_at_ms"),
+        ("payments", "kept_at_ms"),
+        ("payments", "unheld_at_ms"),
+        ("partial_refunds", "refunded_at_ms"),
+        ("failed_refunds", "made_at_ms"),
+        ("failed_refunds", "failed_at_ms"),
     ] {
-        let found = c.optional(sqlx::query(sql).bind(from).bind(to), |row| row::int(row, "at_ms")).await?;
+        let also = if at == "failed_at_ms" { "AND made_at_ms IS NOT NULL" } else { "" };
+        let sql =
+            format!("SELECT {at} AS at_ms FROM {table} WHERE {at} >= $1 AND {at} < $2 {also} ORDER BY {at} LIMIT 1");
+        let found = c.optional(query!(AssertSqlSafe(sql); from, to), column("at_ms")).await?;
         first = first.into_iter().chain(found).min();
     }
     Ok(first)
@@ -317,77 +262,6 @@ pub enum JournalSource {
     ReturnedRefunds,
 }
 
-/// Selects payments that moved money outside the ledger, by the time of one of their steps.
-macro_rules! payments_by {
-    ($at:literal, $amount:literal) => {
-        concat!(
-            "SELECT ",
-            $at,
-            " AS at_ms, id, id AS reference, 'shop' AS account, ",
-            $amount,
-            " AS moved, currency FROM payments WHERE ",
-            $at,
-            " >= $1 AND ",
-            $at,
-            " < $2 AND (",
-            $at,
-            " > $1 OR id > $3 OR (id = $3 AND 'shop' > $4)) AND ",
-            beside_the_ledger!(),
-            " AND ",
-            $amount,
-            " > 0 ORDER BY ",
-            $at,
-            ", id LIMIT $5"
-        )
-    };
-}
-
-/// Selects captures of a wrong amount, by the time of one of their steps.
-macro_rules! held_by {
-    ($at:literal) => {
-        held_by!($at, "")
-    };
-    ($at:literal, $also:literal) => {
-        concat!(
-            "SELECT ",
-            $at,
-            " AS at_ms, id, id AS reference, CASE WHEN kept_at_ms IS NULL THEN 'held' ELSE 'shop' END AS account,
-               held_amount AS moved, held_currency AS currency FROM payments WHERE ",
-            $at,
-            " >= $1 AND ",
-            $at,
-            " < $2 AND (",
-            $at,
-            " > $1 OR id > $3 OR (id = $3 AND '' > $4)) AND held_at_ms IS NOT NULL AND held_amount <= 1000000000000 ",
-            $also,
-            " ORDER BY ",
-            $at,
-            ", id LIMIT $5"
-        )
-    };
-}
-
-/// Selects refunds that failed after they had counted as made, by the time of one of both.
-macro_rules! failed_by {
-    ($at:literal) => {
-        concat!(
-            "SELECT ",
-            $at,
-            " AS at_ms, refund_id AS id, payment_id AS reference, account, amount AS moved, currency FROM failed_refunds
-             WHERE ",
-            $at,
-            " >= $1 AND ",
-            $at,
-            " < $2 AND (",
-            $at,
-            " > $1 OR refund_id > $3 OR (refund_id = $3 AND account > $4)) AND made_at_ms IS NOT NULL AND amount > 0
-             ORDER BY ",
-            $at,
-            ", refund_id LIMIT $5"
-        )
-    };
-}
-
 impl JournalSource {
     pub const ALL: [JournalSource; 10] = [
         JournalSource::Ledger,
@@ -402,35 +276,55 @@ impl JournalSource {
         JournalSource::ReturnedRefunds,
     ];
 
-    fn sql(self) -> &'static str {
+    /// Selects the rows after a cursor, by the time of one of their steps.
+    fn sql(self) -> String {
+        let rows = |at: &str, columns: &str, [id, account]: [&str; 2], of: String| {
+            format!(
+                "SELECT {at} AS at_ms, {columns} FROM {of} AND {at} >= $1 AND {at} < $2
+                   AND ({at} > $1 OR {id} > $3 OR ({id} = $3 AND {account} > $4)) ORDER BY {at}, {id} LIMIT $5"
+            )
+        };
+        let paid = |at, amount: &str| {
+            let columns = format!("id, id AS reference, 'shop' AS account, {amount} AS moved, currency");
+            let of = format!("payments WHERE {BESIDE_THE_LEDGER} AND {amount} > 0");
+            rows(at, &columns, ["id", "'shop'"], of)
+        };
+        let held = |at, which: &str| {
+            let columns = "id, id AS reference, CASE WHEN kept_at_ms IS NULL THEN 'held' ELSE 'shop' END AS account,
+                   held_amount AS moved, held_currency AS currency";
+            rows(at, columns, ["id", "''"], format!("payments WHERE held_at_ms IS NOT NULL AND {COUNTED} {which}"))
+        };
+        let failed = |at| {
+            let columns = "refund_id AS id, payment_id AS reference, account, amount AS moved, currency";
+            let of = "failed_refunds WHERE made_at_ms IS NOT NULL AND amount > 0".to_owned();
+            rows(at, columns, ["refund_id", "account"], of)
+        };
         match self {
-            JournalSource::Ledger => {
-                "SELECT e.at_ms, e.transfer_id AS id, e.account, e.amount, t.kind, t.reference
+            JournalSource::Ledger => "SELECT e.at_ms, e.transfer_id AS id, e.account, e.amount, t.kind, t.reference
                  FROM wallet_entries e JOIN wallet_transfers t ON t.id = e.transfer_id
                  WHERE e.at_ms >= $1 AND e.at_ms < $2
                    AND (e.at_ms > $1 OR e.transfer_id > $3 OR (e.transfer_id = $3 AND e.account > $4))
                  ORDER BY e.at_ms, e.transfer_id, e.account LIMIT $5"
-            }
-            JournalSource::Charges => payments_by!("captured_at_ms", "amount"),
-            JournalSource::Refunds => payments_by!("refunded_at_ms", "amount - refunded_in_parts"),
+                .to_owned(),
+            JournalSource::Charges => paid("captured_at_ms", "amount"),
+            JournalSource::Refunds => paid("refunded_at_ms", "amount - refunded_in_parts"),
             JournalSource::PartialRefunds => {
-                "SELECT refunded_at_ms AS at_ms, id, payment_id AS reference, 'shop' AS account, amount AS moved, currency
-                 FROM partial_refunds WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
-                   AND (refunded_at_ms > $1 OR id > $3 OR (id = $3 AND 'shop' > $4)) AND via <> 'wallet'
-                 ORDER BY refunded_at_ms, id LIMIT $5"
+                let columns = "id, payment_id AS reference, 'shop' AS account, amount AS moved, currency";
+                let of = "partial_refunds WHERE via <> 'wallet'".to_owned();
+                rows("refunded_at_ms", columns, ["id", "'shop'"], of)
             }
-            JournalSource::Held => held_by!("held_at_ms"),
-            JournalSource::Kept => held_by!("kept_at_ms"),
-            JournalSource::HeldRefunds => held_by!("refunded_at_ms", "AND unheld_at_ms IS NULL"),
-            JournalSource::Unheld => held_by!("unheld_at_ms"),
-            JournalSource::FailedRefunds => failed_by!("made_at_ms"),
-            JournalSource::ReturnedRefunds => failed_by!("failed_at_ms"),
+            JournalSource::Held => held("held_at_ms", ""),
+            JournalSource::Kept => held("kept_at_ms", ""),
+            JournalSource::HeldRefunds => held("refunded_at_ms", "AND unheld_at_ms IS NULL"),
+            JournalSource::Unheld => held("unheld_at_ms", ""),
+            JournalSource::FailedRefunds => failed("made_at_ms"),
+            JournalSource::ReturnedRefunds => failed("failed_at_ms"),
         }
     }
 
     /// The lines of a row: one for a row of the ledger, two for a payment.
     fn lines(self, row: &AnyRow) -> Result<Vec<JournalLine>, sqlx::Error> {
-        let (at, id) = (row::time(row, "at_ms")?, row::text(row, "id")?);
+        let (at, id) = (row::get(row, "at_ms")?, row::text(row, "id")?);
         let account = row::text(row, "account")?;
         let (kind, from, to) = match self {
             JournalSource::Ledger => {
@@ -453,7 +347,7 @@ impl JournalSource {
             | JournalSource::FailedRefunds => ("charge_refund", account.as_str(), "provider"),
             JournalSource::ReturnedRefunds => ("failed_refund", "provider", account.as_str()),
         };
-        let (reference, moved) = (row::text(row, "reference")?, row::money(row, "moved")?);
+        let (reference, moved): (_, Money) = (row::text(row, "reference")?, row::get(row, "moved")?);
         let line = |account: &str, amount| JournalLine {
             at,
             transfer: format!("{kind}:{id}"),
@@ -491,15 +385,9 @@ impl BookStore<'_> {
         to: Timestamp,
         rows: i64,
     ) -> Result<(Vec<JournalLine>, Option<JournalCursor>), StoreError> {
-        let query = sqlx::query(source.sql()).bind(after.at_ms).bind(to.as_millisecond());
-        let query = query.bind(&after.id).bind(&after.account).bind(rows);
         let found = self
-            .all(query, |row| {
-                let cursor = JournalCursor {
-                    at_ms: row::int(row, "at_ms")?,
-                    id: row::text(row, "id")?,
-                    account: row::text(row, "account")?,
-                };
+            .all(query!(AssertSqlSafe(source.sql()); after.at_ms, to, &after.id, &after.account, rows), |row| {
+                let cursor = read!(row => JournalCursor { at_ms, id, account })?;
                 Ok((source.lines(row)?, cursor))
             })
             .await?;

@@ -44,26 +44,18 @@ pub enum CategoryRefusal {
     Store(#[from] StoreError),
 }
 
-impl From<sqlx::Error> for CategoryRefusal {
-    fn from(error: sqlx::Error) -> Self {
-        CategoryRefusal::Store(error.into())
-    }
-}
-
 /// The smallest difference between two versions of a category.
 const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 const ALL: &str = "SELECT id, name_zh, name_en, updated_at_ms FROM categories ORDER BY place, id";
 
 fn category(row: &AnyRow) -> Result<Category, sqlx::Error> {
-    Ok(Category {
-        id: CategoryId(row::int(row, "id")?),
-        name: Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?),
-        updated_at: row::time(row, "updated_at_ms")?,
+    read!(row => Category {
+        id, name, updated_at: "updated_at_ms",
     })
 }
 
 async fn read_all(connection: &mut Connection) -> Result<Vec<Category>, sqlx::Error> {
-    sqlx::query(ALL).fetch_all(connection).await?.iter().map(category).collect()
+    connection.all(query!(ALL), category).await
 }
 
 /// Reads the categories and locks the catalogue until the end of the transaction.
@@ -103,14 +95,14 @@ fn in_order(categories: &[Category]) -> serde_json::Value {
 impl CategoryStore<'_> {
     /// All categories in their order.
     pub async fn list(self) -> Result<Vec<Category>, StoreError> {
-        self.all(sqlx::query(ALL), category).await
+        self.all(query!(ALL), category).await
     }
 
     /// How many goods are in each category, archived ones too. A category without goods is absent.
     pub async fn goods_per_category(self) -> Result<HashMap<CategoryId, usize>, StoreError> {
         let sql = "SELECT category_id, COUNT(*) AS goods FROM goods WHERE category_id IS NOT NULL GROUP BY category_id";
-        let count = |row: &AnyRow| Ok((CategoryId(row::int(row, "category_id")?), row::int(row, "goods")? as usize));
-        Ok(self.all(sqlx::query(sql), count).await?.into_iter().collect())
+        let count = |row: &AnyRow| Ok((row::get(row, "category_id")?, row::int(row, "goods")? as usize));
+        Ok(self.all(query!(sql), count).await?.into_iter().collect())
     }
 
     /// Creates a category (`id` is `None`), which becomes the last one, or renames one.
@@ -170,8 +162,7 @@ impl CategoryStore<'_> {
             return Ok(after);
         }
         for (place, category) in (1_i64..).zip(&after) {
-            let sql = "UPDATE categories SET place = $2 WHERE id = $1";
-            sqlx::query(sql).bind(category.id.0).bind(place).execute(&mut *tx).await?;
+            tx.run(query!("UPDATE categories SET place = $2 WHERE id = $1"; category.id, place)).await?;
         }
         let (old, new) = (in_order(&before), in_order(&after));
         log(&mut tx, actor, AuditAction::Edit, "categories", Some(&old), Some(&new), now).await?;
@@ -195,12 +186,12 @@ impl CategoryStore<'_> {
         let sql = "UPDATE goods SET category_id = NULL,
                updated_at_ms = CASE WHEN updated_at_ms < $2 THEN $2 ELSE updated_at_ms + 1 END
              WHERE category_id = $1";
-        let query = sqlx::query(sql).bind(id.0).bind(now.as_millisecond());
-        let goods = query.execute(&mut *tx).await?.rows_affected() as usize;
+        let query = query!(sql; id, now);
+        let goods = tx.changed(query).await? as usize;
         if only_unused && goods > 0 {
             return Err(CategoryRefusal::InUse(goods));
         }
-        sqlx::query("DELETE FROM categories WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
+        tx.run(query!("DELETE FROM categories WHERE id = $1"; id)).await?;
         let details = json!({"name": before.name, "goods": goods});
         log(&mut tx, actor, AuditAction::Delete, &format!("category {id}"), Some(&details), None, now).await?;
         tx.commit().await?;
@@ -210,17 +201,9 @@ impl CategoryStore<'_> {
 
 /// Writes a category. A new one becomes the last.
 async fn write(tx: &mut Tx, category: &Category) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO categories (id, name_zh, name_en, updated_at_ms, place)
+    let sql = "INSERT INTO categories (id, name_zh, name_en, updated_at_ms, place)
          VALUES ($1, $2, $3, $4, (SELECT COALESCE(MAX(place), 0) + 1 FROM categories))
          ON CONFLICT (id) DO UPDATE SET name_zh = excluded.name_zh, name_en = excluded.name_en,
-           updated_at_ms = excluded.updated_at_ms",
-    )
-    .bind(category.id.0)
-    .bind(&category.name.zh)
-    .bind(&category.name.en)
-    .bind(category.version())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+           updated_at_ms = excluded.updated_at_ms";
+    tx.run(query!(sql; category.id, &category.name.zh, &category.name.en, category.version())).await
 }

@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use boxed::boxed;
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::sales::is_over;
-use crate::{DepositStore, StoreError, Tx, for_rows, int, row, text, wallet};
+use crate::{DepositStore, StoreError, Tx, column, for_rows, row, wallet};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{OrderId, SaleId, UserId};
 
@@ -51,14 +51,7 @@ macro_rules! columns {
 }
 
 fn deposit(row: &AnyRow) -> Result<Deposit, sqlx::Error> {
-    Ok(Deposit {
-        sale_id: SaleId(row::int(row, "sale_id")?),
-        user_id: row::parsed(row, "user_id")?,
-        number: row::int(row, "number")?,
-        amount: row::int(row, "amount")?,
-        held_at: row::time(row, "held_at_ms")?,
-        returned_at: row::optional_time(row, "returned_at_ms")?,
-    })
+    read!(row => Deposit { sale_id, user_id, number, amount, held_at: "held_at_ms", returned_at: "returned_at_ms" })
 }
 
 #[boxed]
@@ -66,7 +59,7 @@ impl DepositStore<'_> {
     /// The deposits of an account in all sales, including returned ones, for its export.
     pub(crate) async fn deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
         let sql = select!(columns, "FROM deposits WHERE user_id = $1 ORDER BY sale_id");
-        self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
+        self.all(query!(sql; user), deposit).await
     }
 
     /// An account's deposits that are set aside now, the newest first.
@@ -75,7 +68,7 @@ impl DepositStore<'_> {
             columns,
             "FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL ORDER BY held_at_ms DESC, sale_id DESC"
         );
-        self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
+        self.all(query!(sql; user), deposit).await
     }
 
     pub async fn standing(self, sale: SaleId, user: UserId) -> Result<DepositStanding, StoreError> {
@@ -84,17 +77,17 @@ impl DepositStore<'_> {
                (SELECT COUNT(*) FROM deposits WHERE user_id = $1 AND sale_id = $2 AND returned_at_ms IS NULL)
                + (SELECT COUNT(*) FROM orders WHERE user_id = $1 AND sale_id = $2 AND status IN ('unpaid', 'paid'))
                AS covers";
-        let query = sqlx::query(sql).bind(user.to_string()).bind(sale.0).bind(LedgerAccount::User(user).to_string());
-        let row = query.fetch_one(&self.pool).await?;
-        Ok(DepositStanding { balance: row::int(&row, "balance")?, is_covered: row::int(&row, "covers")? > 0 })
+        let query = query!(sql; user, sale, LedgerAccount::User(user));
+        self.one(query, |row| read!(row => DepositStanding { balance, is_covered = row::int(row, "covers")? > 0 }))
+            .await
     }
 
     /// Sets the deposit of a sale aside for an account. Safe to repeat. Returns `false` if the balance of the wallet is
     /// too low.
     pub async fn hold(self, id: SaleId, user: UserId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let query = sqlx::query("SELECT deposit FROM sales WHERE id = $1").bind(id.0);
-        let amount = tx.optional(query, |row| row.try_get("deposit")).await?.flatten();
+        let query = query!("SELECT deposit FROM sales WHERE id = $1"; id);
+        let amount = tx.optional(query, column("deposit")).await?.flatten();
         let is_held = take(&mut tx, id, amount, &[user]).await?.is_empty();
         if is_held {
             tx.commit().await?;
@@ -160,13 +153,13 @@ fn accounts_of(user: UserId) -> [LedgerAccount; 2] {
 async fn last_deposits(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> Result<HashMap<UserId, Deposit>, sqlx::Error> {
     let sql = select!(columns, "FROM deposits WHERE sale_id = $1 AND user_id IN $ids");
     let read = |row: &AnyRow| deposit(row).map(|deposit| (deposit.user_id, deposit));
-    tx.all_of(sql, &[int(sale.0)], users, read).await
+    tx.all_of(sql, &values![sale], users, read).await
 }
 
 /// The accounts that have a live order of a sale.
 async fn buyers(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, sqlx::Error> {
     let sql = "SELECT user_id FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN $ids";
-    tx.all_of(sql, &[int(sale.0)], users, |row| row::parsed(row, "user_id")).await
+    tx.all_of(sql, &values![sale], users, column("user_id")).await
 }
 
 /// Writes deposits. They replace the accounts' earlier ones.
@@ -174,12 +167,7 @@ async fn insert(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
     let sql = "INSERT INTO deposits (sale_id, user_id, number, amount, held_at_ms) VALUES $rows
          ON CONFLICT (user_id, sale_id) DO UPDATE SET number = excluded.number, amount = excluded.amount,
            held_at_ms = excluded.held_at_ms, returned_at_ms = NULL";
-    for query in for_rows(sql, deposits, |of| {
-        [int(of.sale_id.0), text(of.user_id), int(of.number), int(of.amount), int(of.held_at.as_millisecond())]
-    }) {
-        query.execute(&mut **tx).await?;
-    }
-    Ok(())
+    tx.run_all(for_rows(sql, deposits, |of| values![of.sale_id, of.user_id, of.number, of.amount, of.held_at])).await
 }
 
 /// The transfer that sets a deposit aside, or that returns it.
@@ -210,7 +198,7 @@ impl DepositStore<'_> {
             " OR state = 'draft') AND EXISTS
                (SELECT 1 FROM deposits WHERE deposits.sale_id = sales.id AND returned_at_ms IS NULL) ORDER BY id"
         );
-        self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
+        self.all(query!(sql), column("id")).await
     }
 
     /// Returns at most [`MAX_RETURNS`] deposits of a sale to the wallets. The result is their number.
@@ -218,8 +206,7 @@ impl DepositStore<'_> {
         let mut tx = self.begin().await?;
         let sql =
             select!(columns, "FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL ORDER BY user_id LIMIT $2");
-        let rows = sqlx::query(sql).bind(sale.0).bind(MAX_RETURNS).fetch_all(&mut *tx).await?;
-        let due = rows.iter().map(deposit).collect::<Result<Vec<_>, _>>()?;
+        let due = tx.all(query!(sql; sale, MAX_RETURNS), deposit).await?;
         give_back(&mut tx, &due).await?;
         tx.commit().await?;
         Ok(due.len())
@@ -234,7 +221,7 @@ pub(crate) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<
            (SELECT 1 FROM orders WHERE orders.sale_id = deposits.sale_id AND orders.user_id = deposits.user_id
             AND status IN ('unpaid', 'paid'))"
     );
-    let due = tx.optional(sqlx::query(sql).bind(sale.0).bind(user.to_string()), deposit).await?;
+    let due = tx.optional(query!(sql; sale, user), deposit).await?;
     give_back(tx, due.as_slice()).await
 }
 
@@ -243,23 +230,21 @@ pub(crate) async fn of_order(tx: &mut Tx, order: OrderId) -> Result<Option<Depos
     let sql = "SELECT deposits.sale_id, deposits.user_id, number, deposits.amount, held_at_ms, returned_at_ms
          FROM orders JOIN deposits ON deposits.user_id = orders.user_id AND deposits.sale_id = orders.sale_id
          WHERE orders.id = $1 AND returned_at_ms IS NULL";
-    tx.optional(sqlx::query(sql).bind(order.to_string()), deposit).await
+    tx.optional(query!(sql; order), deposit).await
 }
 
 /// The deposits of an account that are set aside, in all sales.
 pub(crate) async fn of_user(tx: &mut Tx, user: UserId) -> Result<Vec<Deposit>, sqlx::Error> {
     let sql = select!(columns, "FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL");
-    sqlx::query(sql).bind(user.to_string()).fetch_all(&mut **tx).await?.iter().map(deposit).collect()
+    tx.all(query!(sql; user), deposit).await
 }
 
 /// Returns the deposits of a draft that is deleted, and deletes the rows.
 pub(crate) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
     let sql = select!(columns, "FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL");
-    let held = sqlx::query(sql).bind(sale.0).fetch_all(&mut **tx).await?;
-    let held = held.iter().map(deposit).collect::<Result<Vec<_>, _>>()?;
+    let held = tx.all(query!(sql; sale), deposit).await?;
     give_back(tx, &held).await?;
-    sqlx::query("DELETE FROM deposits WHERE sale_id = $1").bind(sale.0).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!("DELETE FROM deposits WHERE sale_id = $1"; sale)).await
 }
 
 async fn give_back(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
@@ -289,7 +274,7 @@ pub(crate) async fn mark_returned(tx: &mut Tx, deposits: &[Deposit]) -> Result<(
             tx.now.as_millisecond(),
             rows.join(",")
         );
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;
+        tx.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
     }
     Ok(())
 }

@@ -9,11 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::audit_log::log;
-use crate::{EligibilityStore, StoreError, Tx, for_rows, int, list, row, text};
+use crate::{Bound, EligibilityStore, StoreError, Tx, bound, column, for_rows, list, row};
 use domain::{AuditAction, GroupKind, InvitationCode, SaleId, UserId};
 
 /// How long groups are kept after the end of their sale: orders are delivered and questions answered by then.
@@ -39,8 +39,7 @@ pub struct Group {
 }
 
 fn group(row: &AnyRow) -> Result<Group, sqlx::Error> {
-    let kind: String = row.try_get("kind")?;
-    Ok(Group { kind: kind.parse().map_err(|()| row::undecodable("kind"))?, digest: row.try_get("digest")? })
+    read!(row => Group { kind, digest })
 }
 
 #[boxed]
@@ -54,28 +53,25 @@ impl EligibilityStore<'_> {
              FROM users LEFT JOIN mail_addresses ON mail_addresses.user_id = users.id
              WHERE users.id = $1 AND deleted_at_ms IS NULL";
         let read = |row: &AnyRow| {
-            Ok(Applicant {
-                registered_at: row::time(row, "created_at_ms")?,
-                contact: row.try_get("contact")?,
-                has_invitation: row::int(row, "invitations")? > 0,
+            read!(row => Applicant {
+                registered_at: "created_at_ms", contact, has_invitation = row::int(row, "invitations")? > 0,
             })
         };
-        self.optional(sqlx::query(sql).bind(user.to_string()).bind(sale.0), read).await
+        self.optional(query!(sql; user, sale), read).await
     }
 
     /// The groups with which an account takes part in a sale.
     pub async fn groups_of(self, sale: SaleId, user: UserId) -> Result<Vec<Group>, StoreError> {
         let sql = "SELECT kind, digest FROM sale_groups WHERE user_id = $1 AND sale_id = $2 ORDER BY kind, digest";
-        self.all(sqlx::query(sql).bind(user.to_string()).bind(sale.0), group).await
+        self.all(query!(sql; user, sale), group).await
     }
 
     /// The groups of an account in all sales, for its export.
     pub(crate) async fn all_groups_of(self, user: UserId) -> Result<Vec<(SaleId, Group, Timestamp)>, StoreError> {
         let sql = "SELECT sale_id, kind, digest, claimed_at_ms FROM sale_groups WHERE user_id = $1
              ORDER BY sale_id, kind, digest";
-        let read =
-            |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), group(row)?, row::time(row, "claimed_at_ms")?));
-        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+        let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, group(row)?, row::get(row, "claimed_at_ms")?));
+        self.all(query!(sql; user), read).await
     }
 
     /// The first kind of groups with which another account takes part already.
@@ -93,8 +89,7 @@ impl EligibilityStore<'_> {
                AND digest IN {} ORDER BY kind DESC LIMIT 1",
             list(groups.len(), 2)
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string());
-        let query = groups.iter().fold(query, |query, group| query.bind(&group.digest));
+        let query = bound(query!(AssertSqlSafe(sql); sale, user), groups.iter().map(|group| (&group.digest).value()));
         Ok(self.optional(query, group).await?.map(|group| group.kind))
     }
 
@@ -110,8 +105,7 @@ impl EligibilityStore<'_> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
         let sql = "SELECT kind, digest FROM sale_groups WHERE user_id = $1 AND sale_id = $2";
-        let known = sqlx::query(sql).bind(user.to_string()).bind(sale.0).fetch_all(&mut *tx).await?;
-        let known = known.iter().map(group).collect::<Result<Vec<_>, _>>()?;
+        let known = tx.all(query!(sql; user, sale), group).await?;
         let is_new = |claim: &&Group| !known.iter().any(|known| known.kind == claim.kind);
         let mut new: Vec<&Group> = groups.iter().filter(is_new).collect();
         // Every transaction takes the groups in this order, so two transactions cannot deadlock.
@@ -121,8 +115,7 @@ impl EligibilityStore<'_> {
             let sql =
                 "INSERT INTO sale_groups (sale_id, kind, digest, user_id, claimed_at_ms) VALUES ($1, $2, $3, $4, $5)
                  ON CONFLICT DO NOTHING";
-            let query = sqlx::query(sql).bind(sale.0).bind(kind.as_str()).bind(digest);
-            if query.bind(user.to_string()).bind(now).execute(&mut *tx).await?.rows_affected() == 0 {
+            if tx.changed(query!(sql; sale, kind, digest, user, now)).await? == 0 {
                 return Ok(Some(*kind));
             }
         }
@@ -136,7 +129,7 @@ impl EligibilityStore<'_> {
         let sql =
             "DELETE FROM sale_groups WHERE (sale_id, kind, digest) IN (SELECT sale_id, kind, digest FROM sale_groups
                WHERE sale_id IN (SELECT id FROM sales WHERE state = 'ended' AND closes_at_ms < $1) LIMIT $2)";
-        let deleted = sqlx::query(sql).bind(before).bind(PURGE_ROWS).execute(&self.pool).await?.rows_affected();
+        let deleted = self.changed(query!(sql; before, PURGE_ROWS)).await?;
         Ok(deleted as i64 == PURGE_ROWS)
     }
 }
@@ -148,7 +141,7 @@ pub(super) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error>
         "DELETE FROM invitations WHERE sale_id = $1",
         "DELETE FROM invitation_batches WHERE sale_id = $1",
     ] {
-        sqlx::query(sql).bind(sale.0).execute(&mut **tx).await?;
+        tx.run(query!(sql; sale)).await?;
     }
     Ok(())
 }
@@ -207,13 +200,12 @@ impl EligibilityStore<'_> {
         lock_codes(&mut tx, sale).await?;
         if let Some(first) = codes.first() {
             let sql = "SELECT 1 FROM invitations WHERE sale_id = $1 AND hash = $2";
-            let query = sqlx::query(sql).bind(sale.0).bind(first.hash(sale));
-            if query.fetch_optional(&mut *tx).await?.is_some() {
+            if tx.exists(query!(sql; sale, first.hash(sale))).await? {
                 return Ok(true);
             }
         }
         let counts = "SELECT COUNT(*) AS n FROM invitations WHERE sale_id = $1";
-        let known = row::int(&sqlx::query(counts).bind(sale.0).fetch_one(&mut *tx).await?, "n")?;
+        let known: i64 = tx.one(query!(counts; sale), column("n")).await?;
         if known + codes.len() as i64 > MAX_INVITATIONS_PER_SALE {
             return Ok(false);
         }
@@ -221,12 +213,9 @@ impl EligibilityStore<'_> {
              VALUES ($1, (SELECT COALESCE(MAX(batch), 0) + 1 FROM invitation_batches WHERE sale_id = $1), $2, $3)
              RETURNING batch";
         let now = tx.now;
-        let query = sqlx::query(sql).bind(sale.0).bind(actor).bind(now.as_millisecond());
-        let batch = row::int(&query.fetch_one(&mut *tx).await?, "batch")?;
+        let batch: i64 = tx.one(query!(sql; sale, actor, now), column("batch")).await?;
         let sql = "INSERT INTO invitations (sale_id, hash, batch) VALUES $rows";
-        for query in for_rows(sql, codes, |code| [int(sale.0), text(code.hash(sale)), int(batch)]) {
-            query.execute(&mut *tx).await?;
-        }
+        tx.run_all(for_rows(sql, codes, |code| values![sale, code.hash(sale), batch])).await?;
         let made = json!({"batch": batch, "invitations": codes.len()});
         log(&mut tx, actor, AuditAction::MakeInvitations, &format!("sale {sale}"), None, Some(&made), now).await?;
         tx.commit().await?;
@@ -241,17 +230,9 @@ impl EligibilityStore<'_> {
              FROM invitation_batches AS batches
              JOIN invitations ON invitations.sale_id = batches.sale_id AND invitations.batch = batches.batch
              WHERE batches.sale_id = $1 GROUP BY batches.batch, made_by, made_at_ms ORDER BY batches.batch DESC";
-        let read = |row: &AnyRow| {
-            Ok(InvitationBatch {
-                batch: row::int(row, "batch")?,
-                made_by: row::text(row, "made_by")?,
-                made_at: row::time(row, "made_at_ms")?,
-                made: row::int(row, "made")?,
-                used: row::int(row, "used")?,
-                revoked: row::int(row, "revoked")?,
-            })
-        };
-        self.all(sqlx::query(sql).bind(sale.0), read).await
+        let read =
+            |row: &AnyRow| read!(row => InvitationBatch { batch, made_by, made_at: "made_at_ms", made, used, revoked });
+        self.all(query!(sql; sale), read).await
     }
 
     /// Redeems a code for an account. An account redeems one code per sale, and codes that it sends later change
@@ -265,14 +246,13 @@ impl EligibilityStore<'_> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
         let own = "SELECT 1 FROM invitations WHERE user_id = $1 AND sale_id = $2 AND revoked_at_ms IS NULL";
-        let own = sqlx::query(own).bind(user.to_string()).bind(sale.0);
-        if own.fetch_optional(&mut *tx).await?.is_some() {
+        if tx.exists(query!(own; user, sale)).await? {
             return Ok(RedeemOutcome::Redeemed);
         }
         let sql = "UPDATE invitations SET user_id = $3, redeemed_at_ms = $4
              WHERE sale_id = $1 AND hash = $2 AND user_id IS NULL AND revoked_at_ms IS NULL";
-        let query = sqlx::query(sql).bind(sale.0).bind(code.hash(sale)).bind(user.to_string());
-        if query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?.rows_affected() == 0 {
+        let query = query!(sql; sale, code.hash(sale), user, tx.now);
+        if tx.changed(query).await? == 0 {
             return Ok(RedeemOutcome::Refused);
         }
         tx.commit().await?;
@@ -290,12 +270,11 @@ impl EligibilityStore<'_> {
         };
         let sql =
             format!("UPDATE invitations SET revoked_at_ms = $2 WHERE sale_id = $1 AND revoked_at_ms IS NULL AND {sql}");
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0).bind(now.as_millisecond());
-        let query = match which {
-            Revocable::One(code) => query.bind(code.hash(sale)),
-            Revocable::UnusedOf(batch) => query.bind(*batch),
+        let which_value = match which {
+            Revocable::One(code) => code.hash(sale).value(),
+            Revocable::UnusedOf(batch) => batch.value(),
         };
-        let revoked = query.execute(&mut *tx).await?.rows_affected();
+        let revoked = tx.changed(bound(query!(AssertSqlSafe(sql); sale, now), [which_value])).await?;
         if revoked > 0 {
             let batch = match which {
                 Revocable::One(_) => None,
@@ -312,13 +291,12 @@ impl EligibilityStore<'_> {
     /// When an account redeemed codes, for its export.
     pub(crate) async fn invitations_of(self, user: UserId) -> Result<Vec<(SaleId, Option<Timestamp>)>, StoreError> {
         let sql = "SELECT sale_id, redeemed_at_ms FROM invitations WHERE user_id = $1 ORDER BY sale_id, redeemed_at_ms";
-        let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), row::optional_time(row, "redeemed_at_ms")?));
-        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+        let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, row::get(row, "redeemed_at_ms")?));
+        self.all(query!(sql; user), read).await
     }
 }
 
 /// Serializes the making of batches of a sale.
 async fn lock_codes(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE sales SET sold = sold WHERE id = $1").bind(sale.0).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!("UPDATE sales SET sold = sold WHERE id = $1"; sale)).await
 }

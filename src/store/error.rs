@@ -22,6 +22,19 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
+/// Refusals of a change, one of which is that a statement failed.
+macro_rules! refusals {
+    ($($refusal:ident,)*) => {
+        $(impl From<sqlx::Error> for crate::$refusal {
+            fn from(error: sqlx::Error) -> Self {
+                Self::Store(error.into())
+            }
+        })*
+    };
+}
+
+refusals! { AccountChangeRefusal, AddressRefusal, CategoryRefusal, GoodsRefusal, QuestionRefusal, SaleRefusal, }
+
 impl From<StoreError> for ComputationError<StoreError> {
     fn from(error: StoreError) -> Self {
         ComputationError::Failed(Arc::new(error))

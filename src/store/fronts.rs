@@ -5,12 +5,11 @@ use std::collections::HashMap;
 
 use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
 use crate::sales::changes::touch;
-use crate::{DecisionStore, FrontStore, StoreError, Value, for_rows, int, row, text};
+use crate::{DecisionStore, FrontStore, StoreError, column, for_rows, row};
 use domain::front::{Comparison, DecisionCounts, Difference, NamedCustomer, ShopDecision};
 use domain::{AuditAction, Sale, SaleFront, SaleId};
 
@@ -39,11 +38,11 @@ impl SavedFront {
 }
 
 fn front(row: &AnyRow) -> Result<Option<SaleFront>, sqlx::Error> {
-    serde_json::from_str(row.try_get("front")?).map_err(|_| row::undecodable("front"))
+    row::json(row, "front")
 }
 
 fn saved(row: &AnyRow) -> Result<SavedFront, sqlx::Error> {
-    Ok(SavedFront { front: front(row)?, updated_at: row::time(row, "updated_at_ms")? })
+    read!(row => SavedFront { front = front(row)?, updated_at: "updated_at_ms" })
 }
 
 const SAVED: &str = "SELECT front, updated_at_ms FROM sale_fronts WHERE sale_id = $1";
@@ -51,13 +50,13 @@ const SAVED: &str = "SELECT front, updated_at_ms FROM sale_fronts WHERE sale_id 
 #[boxed]
 impl FrontStore<'_> {
     pub async fn get(self, sale: SaleId) -> Result<SavedFront, StoreError> {
-        Ok(self.optional(sqlx::query(SAVED).bind(sale.0), saved).await?.unwrap_or_default())
+        Ok(self.optional(query!(SAVED; sale), saved).await?.unwrap_or_default())
     }
 
     /// All sales in front of another shop.
     pub async fn list(self) -> Result<HashMap<SaleId, SaleFront>, StoreError> {
-        let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), front(row)?));
-        let all = self.all(sqlx::query("SELECT sale_id, front FROM sale_fronts"), read).await?;
+        let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, front(row)?));
+        let all = self.all(query!("SELECT sale_id, front FROM sale_fronts"), read).await?;
         Ok(all.into_iter().filter_map(|(sale, front)| Some((sale, front?))).collect())
     }
 
@@ -73,7 +72,7 @@ impl FrontStore<'_> {
     ) -> Result<Option<SavedFront>, StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
-        let before = tx.optional(sqlx::query(SAVED).bind(sale.0), saved).await?.unwrap_or_default();
+        let before = tx.optional(query!(SAVED; sale), saved).await?.unwrap_or_default();
         if versions.is_some_and(|versions| !versions.contains(&before.version())) {
             return Ok(None);
         }
@@ -81,7 +80,7 @@ impl FrontStore<'_> {
         let text = serde_json::to_string(&after.front).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let sql = "INSERT INTO sale_fronts (sale_id, front, updated_at_ms) VALUES ($1, $2, $3)
              ON CONFLICT (sale_id) DO UPDATE SET front = excluded.front, updated_at_ms = excluded.updated_at_ms";
-        sqlx::query(sql).bind(sale.0).bind(text).bind(after.version()).execute(&mut *tx).await?;
+        tx.run(query!(sql; sale, text, after.version())).await?;
         let (old, new) = (before.front.as_ref(), after.front.as_ref());
         log(&mut tx, actor, AuditAction::Edit, &format!("front {sale}"), old, new, now).await?;
         tx.commit().await?;
@@ -96,10 +95,10 @@ impl FrontStore<'_> {
                expires_at_ms = excluded.expires_at_ms, used_at_ms = NULL, used_by = NULL
              WHERE passes.expires_at_ms <= $5 OR (passes.made < $4 AND passes.used_at_ms IS NULL)";
         let mut tx = self.begin().await?;
-        let query = sqlx::query(sql).bind(sale.0).bind(place).bind(expires.as_millisecond());
-        let counted = query.bind(MAX_PASSES).bind(tx.now.as_millisecond()).execute(&mut *tx).await?;
+        let query = query!(sql; sale, place, expires, MAX_PASSES, tx.now);
+        let counted = tx.changed(query).await?;
         tx.commit().await?;
-        Ok(counted.rows_affected() == 1)
+        Ok(counted == 1)
     }
 
     /// Uses the turn of a pass up, and with it frees the seat in the waiting room. Returns whether the turn was unused, or
@@ -118,18 +117,15 @@ impl FrontStore<'_> {
              ON CONFLICT (sale_id, place) DO UPDATE SET
                used_at_ms = COALESCE(passes.used_at_ms, excluded.used_at_ms), used_by = excluded.used_by
              WHERE passes.used_at_ms IS NULL OR (passes.used_by = excluded.used_by AND passes.used_at_ms > $6)";
-        let query = sqlx::query(sql).bind(sale.0).bind(place).bind(expires.as_millisecond());
-        let query = query.bind(now.as_millisecond()).bind(pass).bind((now - grace).as_millisecond());
-        let used = query.execute(&mut *tx).await?;
+        let used = tx.changed(query!(sql; sale, place, expires, now, pass, now - grace)).await?;
         tx.commit().await?;
-        Ok(used.rows_affected() == 1)
+        Ok(used == 1)
     }
     /// Deletes turns that ended long ago. Returns whether there may be more.
     pub async fn purge(self) -> Result<bool, StoreError> {
         let sql = "DELETE FROM passes WHERE (sale_id, place) IN
              (SELECT sale_id, place FROM passes WHERE expires_at_ms < $1 ORDER BY expires_at_ms LIMIT $2)";
-        let query = sqlx::query(sql).bind((self.now().await? - KEPT_AFTER_TURN).as_millisecond()).bind(PURGE_SIZE);
-        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+        Ok(self.changed(query!(sql; self.now().await? - KEPT_AFTER_TURN, PURGE_SIZE)).await? == PURGE_SIZE as u64)
     }
 }
 
@@ -141,16 +137,9 @@ const KEEP_DECISIONS: SignedDuration = SignedDuration::from_hours(90 * 24);
 const BATCH_SIZE: i64 = 2_000;
 
 fn decision(row: &AnyRow) -> Result<(ShopDecision, Option<NamedCustomer>), sqlx::Error> {
-    let decision = ShopDecision {
-        id: row::text(row, "id")?,
-        shopper: row::text(row, "shopper")?,
-        quantity: u32::try_from(row::int(row, "quantity")?).map_err(|_| row::undecodable("quantity"))?,
-        decided: row::parsed(row, "decided")?,
-        at: row::time(row, "at_ms")?,
-        reference: row.try_get("reference")?,
-    };
-    let since = row::optional_time(row, "created_at_ms")?;
-    let is_verified = row.try_get::<Option<i64>, _>("external_verified")? == Some(1);
+    let decision = read!(row => ShopDecision { id, shopper, quantity, decided, at: "at_ms", reference })?;
+    let since: Option<Timestamp> = row::get(row, "created_at_ms")?;
+    let is_verified = row::get::<Option<bool>>(row, "external_verified")? == Some(true);
     Ok((decision, since.map(|since| NamedCustomer { since, is_verified })))
 }
 
@@ -160,8 +149,8 @@ impl DecisionStore<'_> {
     pub async fn add(self, sale: SaleId, decisions: &[ShopDecision]) -> Result<Option<u64>, StoreError> {
         let counted =
             "SELECT COUNT(*) AS count FROM (SELECT 1 FROM shop_decisions WHERE sale_id = $1 LIMIT $2) AS counted";
-        let counted = sqlx::query(counted).bind(sale.0).bind(MAX_DECISIONS).fetch_one(&self.pool).await?;
-        if row::int(&counted, "count")? + decisions.len() as i64 > MAX_DECISIONS {
+        let counted: i64 = self.one(query!(counted; sale, MAX_DECISIONS), column("count")).await?;
+        if counted + decisions.len() as i64 > MAX_DECISIONS {
             return Ok(None);
         }
         let now = self.now().await?.as_millisecond();
@@ -170,11 +159,9 @@ impl DecisionStore<'_> {
              VALUES $rows ON CONFLICT (sale_id, id) DO NOTHING";
         let mut added = 0;
         for query in for_rows(sql, decisions, |of| {
-            let (shopper, quantity, decided) = (text(&of.shopper), int(of.quantity), text(of.decided));
-            let (at, reference) = (int(of.at.as_millisecond()), Value::Text(of.reference.clone()));
-            [int(sale.0), text(&of.id), shopper, quantity, decided, at, reference, int(now)]
+            values![sale, &of.id, &of.shopper, of.quantity, of.decided, of.at, &of.reference, now]
         }) {
-            added += query.execute(&self.pool).await?.rows_affected();
+            added += self.changed(query).await?;
         }
         Ok(Some(added))
     }
@@ -191,8 +178,7 @@ impl DecisionStore<'_> {
         let mut comparison = Comparison::of(sale);
         let mut after = (i64::MIN, String::new());
         loop {
-            let query = sqlx::query(sql).bind(sale.id.0).bind(after.0).bind(&after.1).bind(BATCH_SIZE);
-            let page = self.all(query, decision).await?;
+            let page = self.all(query!(sql; sale.id, after.0, &after.1, BATCH_SIZE), decision).await?;
             let is_last = (page.len() as i64) < BATCH_SIZE;
             if let Some((last, _)) = page.last() {
                 after = (last.at.as_millisecond(), last.id.clone());
@@ -213,8 +199,7 @@ impl DecisionStore<'_> {
         let horizon: Timestamp = self.now().await? - KEEP_DECISIONS;
         let sql = "DELETE FROM shop_decisions WHERE (sale_id, id) IN
              (SELECT sale_id, id FROM shop_decisions WHERE received_at_ms < $1 ORDER BY received_at_ms LIMIT $2)";
-        let query = sqlx::query(sql).bind(horizon.as_millisecond()).bind(BATCH_SIZE);
-        Ok(query.execute(&self.pool).await?.rows_affected() == BATCH_SIZE as u64)
+        Ok(self.changed(query!(sql; horizon, BATCH_SIZE)).await? == BATCH_SIZE as u64)
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
@@ -12,7 +11,7 @@ use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;
 use crate::sales::changes::{next_id, touch};
 use crate::sales::drafts::create_in;
-use crate::{Announce, GoodsStore, RequestId, SaleDraft, SaleRefusal, SaveOptions, StoreError, Tx, row};
+use crate::{Announce, GoodsStore, RequestId, SaleDraft, SaleRefusal, SaveOptions, StoreError, Tx, column, row};
 use domain::{AuditAction, Bilingual, CategoryId, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture, SaleId};
 
 /// The definition of new or edited goods. `None` keeps the current value.
@@ -57,16 +56,9 @@ pub enum GoodsRefusal {
     Store(#[from] StoreError),
 }
 
-impl From<sqlx::Error> for GoodsRefusal {
-    fn from(error: sqlx::Error) -> Self {
-        GoodsRefusal::Store(error.into())
-    }
-}
-
 /// The name of goods.
 pub(crate) async fn name(tx: &mut Tx, id: GoodsId) -> Result<Bilingual, sqlx::Error> {
-    let row = sqlx::query("SELECT name_zh, name_en FROM goods WHERE id = $1").bind(id.0).fetch_one(&mut **tx).await?;
-    Ok(Bilingual::new(row::text(&row, "name_zh")?, row::text(&row, "name_en")?))
+    tx.one(query!("SELECT name_zh, name_en FROM goods WHERE id = $1"; id), column("name")).await
 }
 
 macro_rules! columns {
@@ -77,16 +69,9 @@ macro_rules! columns {
 }
 
 fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
-    Ok(Goods {
-        id: GoodsId(row::int(row, "id")?),
-        name: Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?),
-        description: Bilingual::new(row::text(row, "description_zh")?, row::text(row, "description_en")?),
-        category_id: row.try_get::<Option<i64>, _>("category_id")?.map(CategoryId),
-        variant_of: row.try_get::<Option<i64>, _>("variant_of")?.map(GoodsId),
-        variant: Bilingual::new(row::text(row, "variant_zh")?, row::text(row, "variant_en")?),
-        pictures,
-        updated_at: row::time(row, "updated_at_ms")?,
-        archived_at: row::optional_time(row, "archived_at_ms")?,
+    read!(row => Goods {
+        id, name, description, category_id, variant_of, variant, pictures = pictures, updated_at: "updated_at_ms",
+        archived_at: "archived_at_ms",
     })
 }
 
@@ -94,11 +79,11 @@ fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
 impl GoodsStore<'_> {
     /// All goods, archived ones included.
     pub async fn list(self) -> Result<Vec<Goods>, StoreError> {
-        let rows = sqlx::query(select!(columns, "FROM goods ORDER BY id")).fetch_all(&self.pool).await?;
-        let mut pictures: HashMap<i64, Vec<Picture>> = galleries(&mut self.pool.acquire().await?).await?;
-        let mut all = Vec::with_capacity(rows.len());
-        for row in &rows {
-            all.push(goods(row, pictures.remove(&row::int(row, "id")?).unwrap_or_default())?);
+        let mut all =
+            self.all(query!(select!(columns, "FROM goods ORDER BY id")), |row| goods(row, Vec::new())).await?;
+        let mut pictures = galleries(&mut self.pool.acquire().await?).await?;
+        for goods in &mut all {
+            goods.pictures = pictures.remove(&goods.id.0).unwrap_or_default();
         }
         Ok(all)
     }
@@ -148,7 +133,7 @@ impl GoodsStore<'_> {
             return Ok(before);
         }
         let sql = "SELECT id FROM sales WHERE goods_id = $1 AND state IN ('scheduled', 'live', 'paused') LIMIT 1";
-        if archive && sqlx::query(sql).bind(id.0).fetch_optional(&mut *tx).await?.is_some() {
+        if archive && tx.exists(query!(sql; id)).await? {
             return Err(GoodsRefusal::OnSale);
         }
         let after = Goods { archived_at: archive.then_some(now), ..before.clone() };
@@ -224,8 +209,10 @@ fn blank(id: GoodsId, now: Timestamp) -> Goods {
 /// Refuses a category that does not exist. The catalogue's lock keeps that true until the end of the transaction.
 async fn check_category(tx: &mut Tx, id: Option<CategoryId>) -> Result<(), GoodsRefusal> {
     let Some(id) = id else { return Ok(()) };
-    let found = sqlx::query("SELECT id FROM categories WHERE id = $1").bind(id.0).fetch_optional(&mut **tx).await?;
-    found.map(|_| ()).ok_or(GoodsRefusal::NoSuchCategory)
+    match tx.exists(query!("SELECT id FROM categories WHERE id = $1"; id)).await? {
+        true => Ok(()),
+        false => Err(GoodsRefusal::NoSuchCategory),
+    }
 }
 
 /// Refuses a variant if its product does not exist or is itself a variant, or if the goods have variants. So all
@@ -233,17 +220,16 @@ async fn check_category(tx: &mut Tx, id: Option<CategoryId>) -> Result<(), Goods
 async fn check_variant_of(tx: &mut Tx, goods: &Goods) -> Result<(), GoodsRefusal> {
     let Some(product) = goods.variant_of else { return Ok(()) };
     let sql = "SELECT id FROM goods WHERE id = $1 AND id <> $2 AND variant_of IS NULL";
-    if sqlx::query(sql).bind(product.0).bind(goods.id.0).fetch_optional(&mut **tx).await?.is_none() {
+    if !tx.exists(query!(sql; product, goods.id)).await? {
         return Err(GoodsRefusal::VariantOfVariant);
     }
     let sql = "SELECT id FROM goods WHERE variant_of = $1 LIMIT 1";
-    let variant = sqlx::query(sql).bind(goods.id.0).fetch_optional(&mut **tx).await?;
-    variant.map_or(Ok(()), |_| Err(GoodsRefusal::HasVariants))
+    if tx.exists(query!(sql; goods.id)).await? { Err(GoodsRefusal::HasVariants) } else { Ok(()) }
 }
 
 async fn read(connection: &mut Connection, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
     let sql = select!(columns, "FROM goods WHERE id = $1");
-    let Some(row) = sqlx::query(sql).bind(id.0).fetch_optional(&mut *connection).await? else { return Ok(None) };
+    let Some(row) = connection.fetch_optional(query!(sql; id)).await? else { return Ok(None) };
     Ok(Some(goods(&row, gallery(connection, id).await?)?))
 }
 
@@ -311,29 +297,17 @@ async fn write(
     // The version must increase even if two changes happen in one millisecond, or if clocks differ.
     let next = before.as_ref().map_or(now, |before| before.updated_at + VERSION_STEP);
     let after = Goods { updated_at: now.max(next), ..after };
-    sqlx::query(
-        "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms,
+    let sql = "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms,
            category_id, variant_of, variant_zh, variant_en)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          ON CONFLICT (id) DO UPDATE SET name_zh = excluded.name_zh, name_en = excluded.name_en,
            description_zh = excluded.description_zh, description_en = excluded.description_en,
            updated_at_ms = excluded.updated_at_ms, archived_at_ms = excluded.archived_at_ms,
            category_id = excluded.category_id, variant_of = excluded.variant_of,
-           variant_zh = excluded.variant_zh, variant_en = excluded.variant_en",
-    )
-    .bind(after.id.0)
-    .bind(&after.name.zh)
-    .bind(&after.name.en)
-    .bind(&after.description.zh)
-    .bind(&after.description.en)
-    .bind(after.version())
-    .bind(after.archived_at.map(Timestamp::as_millisecond))
-    .bind(after.category_id.map(|id| id.0))
-    .bind(after.variant_of.map(|id| id.0))
-    .bind(&after.variant.zh)
-    .bind(&after.variant.en)
-    .execute(&mut **tx)
-    .await?;
+           variant_zh = excluded.variant_zh, variant_en = excluded.variant_en";
+    let query = query!(sql; after.id, &after.name.zh, &after.name.en, &after.description.zh, &after.description.en,
+        after.version(), after.archived_at, after.category_id, after.variant_of, &after.variant.zh, &after.variant.en);
+    tx.run(query).await?;
     let old_gallery = before.as_ref().map_or(&[][..], |goods| &goods.pictures);
     if old_gallery != after.pictures {
         replace_gallery(tx, after.id, old_gallery, &after.pictures, now).await?;
@@ -359,12 +333,7 @@ macro_rules! picture_columns {
 }
 
 fn picture(row: &AnyRow) -> Result<Picture, sqlx::Error> {
-    Ok(Picture {
-        name: row::text(row, "name")?,
-        width: pixels(row, "width")?,
-        height: pixels(row, "height")?,
-        placeholder: row::text(row, "placeholder")?,
-    })
+    read!(row => Picture { name, width = pixels(row, "width")?, height = pixels(row, "height")?, placeholder })
 }
 
 fn pixels(row: &AnyRow, column: &str) -> Result<u32, sqlx::Error> {
@@ -376,23 +345,15 @@ impl GoodsStore<'_> {
     /// Saves a picture. Saving it again restarts the time after which an unused picture is deleted.
     pub async fn put_picture(self, picture: &Picture, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        sqlx::query(
-            "INSERT INTO pictures (name, width, height, placeholder, touched_at_ms) VALUES ($1, $2, $3, $4, $5)
-             ON CONFLICT (name) DO UPDATE SET touched_at_ms = excluded.touched_at_ms",
-        )
-        .bind(&picture.name)
-        .bind(i64::from(picture.width))
-        .bind(i64::from(picture.height))
-        .bind(&picture.placeholder)
-        .bind(now.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
+        let sql = "INSERT INTO pictures (name, width, height, placeholder, touched_at_ms) VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT (name) DO UPDATE SET touched_at_ms = excluded.touched_at_ms";
+        tx.run(query!(sql; &picture.name, picture.width, picture.height, &picture.placeholder, now)).await?;
         Ok(tx.commit().await?)
     }
 
     /// The pictures with these names, in the same order. Unknown names are skipped.
     pub async fn pictures(self, names: &[String]) -> Result<Vec<Picture>, StoreError> {
-        let sql = concat!("SELECT ", picture_columns!(), " FROM pictures WHERE name IN $ids");
+        let sql = select!(picture_columns, "FROM pictures WHERE name IN $ids");
         let read = |row: &AnyRow| picture(row).map(|picture| (picture.name.clone(), picture));
         let mut found: HashMap<String, Picture> = self.all_of(sql, &[], names, read).await?;
         Ok(names.iter().filter_map(|name| found.remove(name)).collect())
@@ -400,11 +361,7 @@ impl GoodsStore<'_> {
 
     /// The names of all pictures.
     pub async fn picture_names(self) -> Result<HashSet<String>, StoreError> {
-        Ok(self
-            .all(sqlx::query("SELECT name FROM pictures"), |row| row::text(row, "name"))
-            .await?
-            .into_iter()
-            .collect())
+        Ok(self.all(query!("SELECT name FROM pictures"), column("name")).await?.into_iter().collect())
     }
 
     /// Deletes pictures that are in no gallery, are not the logo, and were last used before `since`. Returns their number.
@@ -413,9 +370,9 @@ impl GoodsStore<'_> {
         let sql = "DELETE FROM pictures WHERE touched_at_ms < $1
              AND NOT EXISTS (SELECT 1 FROM goods_pictures WHERE goods_pictures.picture = pictures.name)
              AND NOT EXISTS (SELECT 1 FROM shop_settings WHERE logo = pictures.name)";
-        let done = sqlx::query(sql).bind(since.as_millisecond()).execute(&mut *tx).await?;
+        let done = tx.changed(query!(sql; since)).await?;
         tx.commit().await?;
-        Ok(done.rows_affected())
+        Ok(done)
     }
 }
 
@@ -427,7 +384,7 @@ async fn galleries(connection: &mut Connection) -> Result<HashMap<i64, Vec<Pictu
         " FROM goods_pictures JOIN pictures ON name = picture ORDER BY goods_id, place"
     );
     let mut galleries: HashMap<i64, Vec<Picture>> = HashMap::new();
-    for row in sqlx::query(sql).fetch_all(connection).await? {
+    for row in connection.fetch_all(query!(sql)).await? {
         galleries.entry(row::int(&row, "goods_id")?).or_default().push(picture(&row)?);
     }
     Ok(galleries)
@@ -435,12 +392,11 @@ async fn galleries(connection: &mut Connection) -> Result<HashMap<i64, Vec<Pictu
 
 /// The gallery of one catalogue item.
 async fn gallery(connection: &mut Connection, id: GoodsId) -> Result<Vec<Picture>, sqlx::Error> {
-    let sql = concat!(
-        "SELECT ",
-        picture_columns!(),
-        " FROM goods_pictures JOIN pictures ON name = picture WHERE goods_id = $1 ORDER BY place"
+    let sql = select!(
+        picture_columns,
+        "FROM goods_pictures JOIN pictures ON name = picture WHERE goods_id = $1 ORDER BY place"
     );
-    sqlx::query(sql).bind(id.0).fetch_all(connection).await?.iter().map(picture).collect()
+    connection.all(query!(sql; id), picture).await
 }
 
 /// Replaces a gallery. Removed pictures get a fresh time of last use, because open pages still show them.
@@ -451,14 +407,13 @@ async fn replace_gallery(
     after: &[Picture],
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM goods_pictures WHERE goods_id = $1").bind(id.0).execute(&mut **tx).await?;
+    tx.run(query!("DELETE FROM goods_pictures WHERE goods_id = $1"; id)).await?;
     for (place, picture) in (1_i64..).zip(after) {
         let sql = "INSERT INTO goods_pictures (goods_id, place, picture) VALUES ($1, $2, $3)";
-        sqlx::query(sql).bind(id.0).bind(place).bind(&picture.name).execute(&mut **tx).await?;
+        tx.run(query!(sql; id, place, &picture.name)).await?;
     }
     for picture in before.iter().filter(|picture| !after.iter().any(|kept| kept.name == picture.name)) {
-        let sql = "UPDATE pictures SET touched_at_ms = $1 WHERE name = $2";
-        sqlx::query(sql).bind(now.as_millisecond()).bind(&picture.name).execute(&mut **tx).await?;
+        tx.run(query!("UPDATE pictures SET touched_at_ms = $1 WHERE name = $2"; now, &picture.name)).await?;
     }
     Ok(())
 }

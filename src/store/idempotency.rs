@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use boxed::boxed;
 use jiff::Timestamp;
-use sqlx::Row;
 use uuid::Uuid;
 
-use super::{AnyQuery, IdempotencyStore, StoreError, Tx, row};
+use super::{IdempotencyStore, StoreError, Tx, column, row};
 use domain::UserId;
 
 /// How long an answer is stored.
@@ -76,40 +75,23 @@ impl IdempotencyStore<'_> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let until = (now + ATTEMPT_TIMEOUT).as_millisecond();
-        let keyed = |sql: &'static str| -> AnyQuery<'static> {
-            sqlx::query(sql).bind(new.user.to_string()).bind(&new.request).bind(&new.key)
-        };
-        keyed(
-            "DELETE FROM idempotency_keys WHERE user_id = $1 AND request = $2 AND idempotency_key = $3
-               AND created_at_ms <= $4 AND running_until_ms <= $5",
-        )
-        .bind(expired_since(now))
-        .bind(now.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
-        let id = RequestId(Uuid::now_v7());
-        let inserted = keyed(
+        let sql = "DELETE FROM idempotency_keys WHERE user_id = $1 AND request = $2 AND idempotency_key = $3
+               AND created_at_ms <= $4 AND running_until_ms <= $5";
+        tx.run(query!(sql; new.user, &new.request, &new.key, expired_since(now), now)).await?;
+        let id = Uuid::now_v7();
+        let sql =
             "INSERT INTO idempotency_keys (user_id, request, idempotency_key, body, id, running_until_ms, created_at_ms)
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
-        )
-        .bind(&new.body)
-        .bind(id.0.to_string())
-        .bind(until)
-        .bind(now.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
-        let state = match inserted.rows_affected() {
-            1 => RequestState::Begun(Attempt { request: id, number: 1 }),
-            _ => {
-                let row = keyed(
-                    "SELECT id, body, status, headers, answer FROM idempotency_keys
-                     WHERE user_id = $1 AND request = $2 AND idempotency_key = $3",
-                );
-                match row.fetch_optional(&mut *tx).await? {
-                    Some(row) => next_attempt(&mut tx, &row, new, until).await?,
-                    // A refused attempt has just freed the key.
-                    None => RequestState::UnderWay,
-                }
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
+        let is_new = tx.changed(query!(sql; new.user, &new.request, &new.key, &new.body, id, until, now)).await? == 1;
+        let state = if is_new {
+            RequestState::Begun(Attempt { request: RequestId(id), number: 1 })
+        } else {
+            let sql = "SELECT id, body, status, headers, answer FROM idempotency_keys
+                 WHERE user_id = $1 AND request = $2 AND idempotency_key = $3";
+            match tx.fetch_optional(query!(sql; new.user, &new.request, &new.key)).await? {
+                Some(row) => next_attempt(&mut tx, &row, new, until).await?,
+                // A refused attempt has just freed the key.
+                None => RequestState::UnderWay,
             }
         };
         tx.commit().await?;
@@ -120,9 +102,7 @@ impl IdempotencyStore<'_> {
     pub async fn keep_answer(self, attempt: Attempt, answer: &KeptAnswer) -> Result<(), StoreError> {
         let sql = "UPDATE idempotency_keys SET status = $2, headers = $3, answer = $4, running_until_ms = 0
              WHERE id = $1 AND status IS NULL";
-        let query = sqlx::query(sql).bind(attempt.request.0.to_string()).bind(i64::from(answer.status));
-        query.bind(&answer.headers).bind(&answer.body).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; attempt.request.0, answer.status, &answer.headers, &answer.body)).await
     }
 
     /// Ends an attempt without storing its answer, so that the next attempt is carried out. If the first attempt was
@@ -134,8 +114,7 @@ impl IdempotencyStore<'_> {
                 "UPDATE idempotency_keys SET running_until_ms = 0 WHERE id = $1 AND attempts = $2 AND status IS NULL"
             }
         };
-        sqlx::query(sql).bind(attempt.request.0.to_string()).bind(attempt.number).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; attempt.request.0, attempt.number)).await
     }
 
     /// Deletes a bounded number of answers that are older than [`KEEP_ANSWERS`]. Returns whether there may be more.
@@ -143,8 +122,7 @@ impl IdempotencyStore<'_> {
         let now = self.now().await?;
         let sql = "DELETE FROM idempotency_keys WHERE id IN (SELECT id FROM idempotency_keys
                WHERE created_at_ms <= $1 AND running_until_ms <= $2 ORDER BY created_at_ms LIMIT $3)";
-        let query = sqlx::query(sql).bind(expired_since(now)).bind(now.as_millisecond()).bind(PURGE_SIZE);
-        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+        Ok(self.changed(query!(sql; expired_since(now), now, PURGE_SIZE)).await? == PURGE_SIZE as u64)
     }
 }
 
@@ -162,20 +140,15 @@ async fn next_attempt(
     if row::text(row, "body")? != new.body {
         return Ok(RequestState::OtherBody);
     }
-    if let Some(status) = row.try_get::<Option<i64>, _>("status")? {
-        let status = u16::try_from(status).map_err(|_| row::undecodable("status"))?;
+    if let Some(status) = row::get(row, "status")? {
         let (headers, body) = (row::text(row, "headers")?, row::text(row, "answer")?);
         return Ok(RequestState::Answered(KeptAnswer { status, headers, body }));
     }
     let sql = "UPDATE idempotency_keys SET attempts = attempts + 1, running_until_ms = $2
          WHERE id = $1 AND status IS NULL AND running_until_ms <= $3 RETURNING attempts";
-    let query = sqlx::query(sql).bind(row::text(row, "id")?).bind(until).bind(tx.now.as_millisecond());
-    let begun = query.fetch_optional(&mut **tx).await?;
-    Ok(match begun {
-        Some(begun) => RequestState::Begun(Attempt {
-            request: RequestId(row::parsed(row, "id")?),
-            number: row::int(&begun, "attempts")?,
-        }),
+    let (id, now): (Uuid, _) = (row::get(row, "id")?, tx.now);
+    Ok(match tx.optional(query!(sql; id, until, now), column("attempts")).await? {
+        Some(number) => RequestState::Begun(Attempt { request: RequestId(id), number }),
         None => RequestState::UnderWay,
     })
 }
@@ -185,15 +158,13 @@ async fn next_attempt(
 pub(super) async fn made_before(tx: &mut Tx, request: Option<RequestId>) -> Result<Option<String>, sqlx::Error> {
     let Some(RequestId(id)) = request else { return Ok(None) };
     let sql = "UPDATE idempotency_keys SET attempts = attempts WHERE id = $1 RETURNING made";
-    sqlx::query(sql).bind(id.to_string()).fetch_one(&mut **tx).await?.try_get("made")
+    tx.one(query!(sql; id), column("made")).await
 }
 
 /// Records what this transaction makes for a request.
 pub(super) async fn record_made(tx: &mut Tx, request: Option<RequestId>, made: &str) -> Result<(), sqlx::Error> {
     let Some(RequestId(id)) = request else { return Ok(()) };
-    let sql = "UPDATE idempotency_keys SET made = $2 WHERE id = $1";
-    sqlx::query(sql).bind(id.to_string()).bind(made).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!("UPDATE idempotency_keys SET made = $2 WHERE id = $1"; id, made)).await
 }
 
 #[cfg(test)]
@@ -240,7 +211,6 @@ mod tests {
         store.idempotency().end_attempt(new, false).await.unwrap();
         clock.advance(KEEP_ANSWERS);
         store.idempotency().purge_answers().await.unwrap();
-        let left = sqlx::query("SELECT id FROM idempotency_keys").fetch_all(&store.pool).await.unwrap();
-        assert!(left.is_empty());
+        assert!(!store.exists(query!("SELECT id FROM idempotency_keys")).await.unwrap());
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! **Portability.** Every statement runs unchanged on SQLite and PostgreSQL, through `sqlx::Any`: `$1` placeholders,
 //! BIGINT and TEXT columns only, times as milliseconds since 1970, money as minor units, enums as their wire texts.
-//! Each table has one column list (`columns!`, which `select!` reads) and one function that maps its rows. Lists of ids
-//! and rows of any number are written by `statements`.
+//! `row` knows how each type is stored. `query!` makes a statement with its values, and `read!` a struct of a row. Each
+//! table has one column list (`columns!`, which `select!` reads) and one function that maps its rows. Lists of ids and
+//! rows of any number are written by `statements`.
 //!
 //! **Locking order.** Transactions take locks in this order, so that they cannot deadlock:
 //! 0. the row of the request's idempotency key, which only attempts of this request lock;
@@ -25,16 +26,19 @@
 
 /// Selects the columns that a macro lists.
 macro_rules! select {
-    ($columns:ident, $rest:literal) => {
-        concat!("SELECT ", $columns!(), " ", $rest)
+    ($($columns:ident)::+, $($rest:tt)+) => {
+        concat!("SELECT ", $($columns)::+!(), " ", $($rest)+)
     };
 }
+
+#[macro_use]
+mod row;
+#[macro_use]
+mod statements;
 
 mod error;
 mod migrations;
 mod pool;
-mod row;
-mod statements;
 mod transaction;
 
 mod categories;
@@ -83,9 +87,9 @@ use tokio::sync::Semaphore;
 
 use base::clock::Clock;
 use pool::Pool;
+use row::{Bound, Value, column};
 use statements::{
-    AnyQuery, MAX_ROWS, Value, bind, bind_ids, escaped_pattern, for_ids, for_numbers, for_rows, int, list,
-    next_attempt, padded, placeholders, text,
+    AnyQuery, MAX_ROWS, bound, escaped_pattern, for_ids, for_rows, list, next_attempt, padded, placeholders,
 };
 use transaction::{ListLock, Tx};
 
@@ -216,8 +220,7 @@ impl Store {
             return Ok(None);
         }
         let sql = "SELECT CASE WHEN ssl THEN 1 ELSE 0 END AS ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-        let row = sqlx::query(sql).fetch_one(&self.pool).await?;
-        Ok(Some(row::int(&row, "ssl")? == 1))
+        self.one(query!(sql), column("ssl")).await.map(Some)
     }
 
     /// Names of PostgreSQL's settings that are off, and without which a crash loses what was committed.
@@ -227,19 +230,17 @@ impl Store {
         }
         let sql = "SELECT CAST(name AS TEXT) AS name FROM pg_settings
                    WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off' ORDER BY name";
-        self.all(sqlx::query(sql), |row| row::text(row, "name")).await
+        self.all(query!(sql), column("name")).await
     }
 
     /// Checks that the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        sqlx::query("SELECT 1").fetch_one(&self.pool).await?;
-        Ok(())
+        self.run(query!("SELECT 1")).await
     }
 
     /// Checks that the database accepts writes. Changes nothing.
     pub async fn check_writable(&self) -> Result<(), StoreError> {
-        sqlx::query("UPDATE leases SET expires_at_ms = 0 WHERE 1 = 0").execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("UPDATE leases SET expires_at_ms = 0 WHERE 1 = 0")).await
     }
 
     pub async fn close(&self) {
@@ -357,7 +358,7 @@ mod tests {
         for _ in 0..20 {
             let mut tx = store.begin().await.unwrap();
             // SQLite also rolls back by itself when the disk is full.
-            sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
+            tx.run(query!("ROLLBACK")).await.unwrap();
             drop(tx);
             store.begin().await.unwrap().commit().await.unwrap();
         }

@@ -9,7 +9,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use super::{LinkedAccountStore, StoreError, Tx, for_rows, int, row, text};
+use super::{LinkedAccountStore, StoreError, Tx, column, for_rows, row};
 use domain::{AccountLink, LinkDigest, PaymentId, SaleId, UserId};
 
 /// How long the digests of a sale are stored after its end.
@@ -24,8 +24,8 @@ const PART_SIZE: i64 = 4_000;
 const REGISTRATION: SaleId = SaleId(0);
 
 fn account_link(row: &AnyRow) -> Result<AccountLink, sqlx::Error> {
-    let link = LinkDigest { kind: row::parsed(row, "kind")?, digest: row::text(row, "digest")? };
-    Ok(AccountLink { user: row::parsed(row, "user_id")?, link, at: row::time(row, "at_ms")? })
+    let link = LinkDigest { kind: row::get(row, "kind")?, digest: row::text(row, "digest")? };
+    Ok(AccountLink { user: row::get(row, "user_id")?, link, at: row::get(row, "at_ms")? })
 }
 
 /// Writes the digests of a registration.
@@ -47,14 +47,13 @@ pub(super) async fn note_order(
 ) -> Result<(), sqlx::Error> {
     let old =
         "DELETE FROM account_signals WHERE user_id = $1 AND sale_id = $2 AND kind IN ('address', 'street', 'contact')";
-    sqlx::query(old).bind(user.to_string()).bind(sale.0).execute(&mut **tx).await?;
+    tx.run(query!(old; user, sale)).await?;
     let now = tx.now;
     insert(tx, user, sale, links, now).await?;
     let copy = "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms)
          SELECT user_id, CAST($2 AS BIGINT), kind, digest, at_ms FROM account_signals WHERE user_id = $1 AND sale_id = 0
          ON CONFLICT DO NOTHING";
-    sqlx::query(copy).bind(user.to_string()).bind(sale.0).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!(copy; user, sale)).await
 }
 
 async fn insert(
@@ -65,12 +64,7 @@ async fn insert(
     at: Timestamp,
 ) -> Result<(), sqlx::Error> {
     let sql = "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms) VALUES $rows ON CONFLICT DO NOTHING";
-    for query in for_rows(sql, links, |link| {
-        [text(user), int(sale.0), text(link.kind), text(&link.digest), int(at.as_millisecond())]
-    }) {
-        query.execute(&mut **tx).await?;
-    }
-    Ok(())
+    tx.run_all(for_rows(sql, links, |link| values![user, sale, link.kind, &link.digest, at])).await
 }
 
 #[boxed]
@@ -85,10 +79,9 @@ impl LinkedAccountStore<'_> {
                JOIN orders ON orders.id = payments.order_id WHERE payments.id = $1 AND payments.status = 'captured')
              RETURNING id, (SELECT orders.sale_id FROM payments JOIN orders ON orders.id = payments.order_id
                WHERE payments.id = $1) AS sale_id";
-        let Some(row) = sqlx::query(sql).bind(payment.to_string()).fetch_optional(&mut *tx).await? else {
-            return Ok(());
-        };
-        let (user, sale, now) = (row::parsed(&row, "id")?, SaleId(row::int(&row, "sale_id")?), tx.now);
+        let read = |row: &AnyRow| Ok((row::get(row, "id")?, row::get(row, "sale_id")?));
+        let Some((user, sale)) = tx.optional(query!(sql; payment), read).await? else { return Ok(()) };
+        let now = tx.now;
         insert(&mut tx, user, sale, links, now).await?;
         Ok(tx.commit().await?)
     }
@@ -103,11 +96,8 @@ impl LinkedAccountStore<'_> {
         let mut single: Option<AccountLink> = None;
         let mut after = [String::new(), String::new(), String::new()];
         loop {
-            let mut query = sqlx::query(sql).bind(sale.0);
-            for key in &after {
-                query = query.bind(key);
-            }
-            let part = self.all(query.bind(PART_SIZE), account_link).await?;
+            let [kind, digest, user] = &after;
+            let part = self.all(query!(sql; sale, kind, digest, user, PART_SIZE), account_link).await?;
             let is_last = (part.len() as i64) < PART_SIZE;
             if let Some(AccountLink { user, link, .. }) = part.last() {
                 after = [link.kind.to_string(), link.digest.clone(), user.to_string()];
@@ -135,7 +125,7 @@ impl LinkedAccountStore<'_> {
         let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1 OR user_id IN (
                SELECT other.user_id FROM account_signals own JOIN account_signals other ON other.digest = own.digest
                WHERE own.user_id = $1 AND own.kind NOT IN ('host', 'site'))";
-        self.all(sqlx::query(sql).bind(user.to_string()), account_link).await
+        self.all(query!(sql; user), account_link).await
     }
 
     /// The digests of one account, for its export, with the sale if they belong to one.
@@ -143,10 +133,10 @@ impl LinkedAccountStore<'_> {
         let sql = "SELECT user_id, sale_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1
              ORDER BY sale_id, kind, digest";
         let read = |row: &AnyRow| {
-            let sale = SaleId(row::int(row, "sale_id")?);
+            let sale = row::get(row, "sale_id")?;
             Ok((Some(sale).filter(|sale| *sale != REGISTRATION), account_link(row)?))
         };
-        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+        self.all(query!(sql; user), read).await
     }
 
     /// Deletes a bounded number of digests 30 days after their sale, or 90 days after the registration. Returns whether
@@ -155,15 +145,14 @@ impl LinkedAccountStore<'_> {
         let now = self.now().await?;
         let old = "DELETE FROM account_signals WHERE sale_id = 0 AND user_id IN (SELECT user_id FROM account_signals
                WHERE sale_id = 0 AND at_ms < $1 ORDER BY at_ms LIMIT $2)";
-        let query = sqlx::query(old).bind((now - KEEP_REGISTRATION).as_millisecond()).bind(PURGE_SIZE);
-        let deleted = query.execute(&self.pool).await?.rows_affected();
+        let deleted = self.changed(query!(old; now - KEEP_REGISTRATION, PURGE_SIZE)).await?;
         let ended = "SELECT id FROM sales WHERE state = 'ended' AND COALESCE(retired_at_ms, closes_at_ms) < $1
                AND EXISTS (SELECT 1 FROM account_signals WHERE sale_id = sales.id) ORDER BY id LIMIT 1";
-        let query = sqlx::query(ended).bind((now - KEEP_SALE).as_millisecond());
-        let Some(sale) = self.optional(query, |row| row::int(row, "id")).await? else { return Ok(deleted > 0) };
+        let sale: Option<SaleId> = self.optional(query!(ended; now - KEEP_SALE), column("id")).await?;
+        let Some(sale) = sale else { return Ok(deleted > 0) };
         let sql = "DELETE FROM account_signals WHERE sale_id = $1 AND user_id IN (SELECT user_id FROM account_signals
                WHERE sale_id = $1 ORDER BY kind, digest, user_id LIMIT $2)";
-        sqlx::query(sql).bind(sale).bind(PURGE_SIZE).execute(&self.pool).await?;
+        self.run(query!(sql; sale, PURGE_SIZE)).await?;
         Ok(true)
     }
 }

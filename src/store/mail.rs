@@ -7,11 +7,11 @@ use std::time::Duration;
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 use uuid::{ContextV7, Uuid};
 
-use crate::{MailStore, PushStore, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
+use crate::{MAX_ROWS, MailStore, PushStore, StoreError, Tx, bound, column, next_attempt, padded, placeholders, row};
 use domain::mail::{PushEndpoint, PushKeys};
 use domain::{Locale, MailKind, MailState, OrderId, UserId};
 
@@ -94,23 +94,13 @@ pub(super) async fn write(tx: &mut Tx, mails: &[NewMail]) -> Result<(), sqlx::Er
                next_attempt_at_ms, subscription_id) VALUES {} ON CONFLICT DO NOTHING",
             placeholders(chunk.len(), 10)
         );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for (id, mail) in chunk {
-            let expires_at = now.saturating_add(mail.kind.lifetime()).unwrap_or(now);
-            let expires_at = mail.useful_until.map_or(expires_at, |until| until.min(expires_at));
-            query = query
-                .bind(id.to_string())
-                .bind(mail.user.map(|user| user.to_string()))
-                .bind(&mail.recipient)
-                .bind(mail.locale.as_str())
-                .bind(mail.kind.as_str())
-                .bind(mail.facts.to_string())
-                .bind(now.as_millisecond())
-                .bind(expires_at.as_millisecond())
-                .bind(now.as_millisecond())
-                .bind(&mail.subscription);
-        }
-        query.execute(&mut **tx).await?;
+        let rows = chunk.into_iter().flat_map(|(id, mail)| {
+            let NewMail { user, recipient, locale, kind, facts, useful_until, subscription } = mail;
+            let expires_at = now.saturating_add(kind.lifetime()).unwrap_or(now);
+            let expires_at = useful_until.map_or(expires_at, |until| until.min(expires_at));
+            values![id, user, recipient, locale, kind, facts.to_string(), now, expires_at, now, subscription]
+        });
+        tx.run(bound(query!(AssertSqlSafe(sql)), rows)).await?;
     }
     Ok(())
 }
@@ -129,32 +119,23 @@ pub(super) async fn notify_all(
     facts: &Value,
     useful_until: Option<Timestamp>,
 ) -> Result<(), sqlx::Error> {
-    for chunk in padded(users) {
-        let users = list(chunk.len(), 0);
-        let mut channels = vec![format!(
-            "SELECT user_id, address AS recipient, locale, CAST(NULL AS TEXT) AS subscription_id FROM mail_addresses
-             WHERE address IS NOT NULL AND user_id IN {users}"
-        )];
+    let mail = |row: &AnyRow| {
+        read!(row => NewMail {
+            user: "user_id", recipient, locale, kind = kind, facts = facts.clone(), useful_until = useful_until,
+            subscription: "subscription_id",
+        })
+    };
+    let by_mail = "SELECT user_id, address AS recipient, locale, CAST(NULL AS TEXT) AS subscription_id
+         FROM mail_addresses WHERE address IS NOT NULL AND user_id IN $ids";
+    let pushed = format!(
+        "SELECT user_id, '{PUSH}' AS recipient, locale, id AS subscription_id FROM push_subscriptions
+         WHERE user_id IN $ids"
+    );
+    for chunk in users.chunks(MAX_ROWS) {
+        let mails: Vec<NewMail> = tx.all_of(by_mail, &[], chunk, mail).await?;
+        write(tx, &mails).await?;
         if kind.is_pushed() {
-            channels.push(format!(
-                "SELECT user_id, '{PUSH}' AS recipient, locale, id AS subscription_id FROM push_subscriptions
-                 WHERE user_id IN {users}"
-            ));
-        }
-        for sql in channels {
-            let rows = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&mut **tx).await?;
-            let mail = |row: &AnyRow| {
-                Ok(NewMail {
-                    user: Some(row::parsed(row, "user_id")?),
-                    recipient: row::text(row, "recipient")?,
-                    locale: row::parsed(row, "locale")?,
-                    kind,
-                    facts: facts.clone(),
-                    useful_until,
-                    subscription: row.try_get("subscription_id")?,
-                })
-            };
-            let mails = rows.iter().map(mail).collect::<Result<Vec<_>, sqlx::Error>>()?;
+            let mails: Vec<NewMail> = tx.all_of(&pushed, &[], chunk, mail).await?;
             write(tx, &mails).await?;
         }
     }
@@ -169,19 +150,10 @@ macro_rules! columns {
 }
 
 fn mail(row: &AnyRow) -> Result<Mail, sqlx::Error> {
-    Ok(Mail {
-        id: row::text(row, "id")?,
-        user_id: row::optional_parsed(row, "user_id")?,
-        username: row.try_get("username")?,
-        recipient: row::text(row, "recipient")?,
-        locale: row::parsed(row, "locale")?,
-        kind: row::parsed(row, "kind")?,
-        facts: serde_json::from_str(&row::text(row, "facts")?).map_err(|_| row::undecodable("facts"))?,
-        created_at: row::time(row, "created_at_ms")?,
-        expires_at: row::time(row, "expires_at_ms")?,
-        state: row::parsed(row, "state")?,
-        attempts: row::int(row, "attempts")?,
-        error: row.try_get("error")?,
+    read!(row => Mail {
+        id, user_id, username, recipient, locale, kind,
+        facts = row::json(row, "facts")?,
+        created_at: "created_at_ms", expires_at: "expires_at_ms", state, attempts, error,
     })
 }
 
@@ -203,7 +175,7 @@ impl MailStore<'_> {
             known_kinds()
         );
         let now = self.now().await?.as_millisecond();
-        let mails = self.all(sqlx::query(AssertSqlSafe(sql)).bind(now).bind(limit), mail).await?;
+        let mails = self.all(query!(AssertSqlSafe(sql); now, limit), mail).await?;
         self.numbered(mails).await
     }
 
@@ -223,9 +195,8 @@ impl MailStore<'_> {
     /// Like [`MailStore::due`], but messages to browsers.
     pub async fn pushes_due(self, limit: i64) -> Result<Vec<(Mail, PushSubscription)>, StoreError> {
         let sql = format!(
-            concat!(
-                "SELECT ",
-                columns!(),
+            select!(
+                columns,
                 ", subscription_id, endpoint, p256dh, auth FROM mails JOIN users ON users.id = mails.user_id
                  JOIN push_subscriptions ON push_subscriptions.id = subscription_id
                  WHERE state = 'waiting' AND subscription_id IS NOT NULL AND next_attempt_at_ms <= $1 AND kind IN ({})
@@ -234,8 +205,7 @@ impl MailStore<'_> {
             known_kinds()
         );
         let now = self.now().await?.as_millisecond();
-        self.all(sqlx::query(AssertSqlSafe(sql)).bind(now).bind(limit), |row| Ok((mail(row)?, subscription(row)?)))
-            .await
+        self.all(query!(AssertSqlSafe(sql); now, limit), |row| Ok((mail(row)?, subscription(row)?))).await
     }
 
     /// Counts an attempt that is about to be made, and postpones the next one by `duration`, which this attempt may
@@ -244,15 +214,14 @@ impl MailStore<'_> {
         let until = self.now().await?.saturating_add(duration).unwrap_or(Timestamp::MAX).as_millisecond();
         let sql = "UPDATE mails SET attempts = attempts + 1, next_attempt_at_ms = $3
              WHERE id = $1 AND attempts = $2 AND state = 'waiting'";
-        Ok(sqlx::query(sql).bind(&of.id).bind(of.attempts).bind(until).execute(&self.pool).await?.rows_affected() == 1)
+        Ok(self.changed(query!(sql; &of.id, of.attempts, until)).await? == 1)
     }
 
     /// Records that the mail server accepted a message, or that the message is given up.
     pub async fn end(self, id: &str, state: MailState, error: Option<&str>) -> Result<(), StoreError> {
         let sql = "UPDATE mails SET state = $2, ended_at_ms = $3, error = $4 WHERE id = $1 AND state = 'waiting'";
         let now = self.now().await?.as_millisecond();
-        sqlx::query(sql).bind(id).bind(state.as_str()).bind(now).bind(error).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; id, state, now, error)).await
     }
 
     /// Postpones the next attempt: by two seconds after the first attempt, then twice as long each time, up to about an
@@ -262,10 +231,10 @@ impl MailStore<'_> {
         let postponed = next_attempt(1000, 12).replacen("attempts = attempts + 1, ", "", 1);
         let sql = format!("UPDATE mails SET {postponed}, error = $3 WHERE id = $2 AND state = 'waiting'");
         let now = self.now().await?;
-        sqlx::query(AssertSqlSafe(sql)).bind(now.as_millisecond()).bind(id).bind(error).execute(&self.pool).await?;
+        self.run(query!(AssertSqlSafe(sql); now, id, error)).await?;
         if let Some(until) = wait.and_then(|wait| now.checked_add(wait).ok()) {
             let sql = "UPDATE mails SET next_attempt_at_ms = $2 WHERE id = $1 AND next_attempt_at_ms < $2";
-            sqlx::query(sql).bind(id).bind(until.as_millisecond()).execute(&self.pool).await?;
+            self.run(query!(sql; id, until)).await?;
         }
         Ok(())
     }
@@ -274,8 +243,7 @@ impl MailStore<'_> {
     pub async fn waiting(self) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM mails WHERE state = 'waiting' AND subscription_id IS NULL
              ORDER BY next_attempt_at_ms LIMIT $1) AS waiting";
-        let row = sqlx::query(sql).bind(MAX_COUNTED).fetch_one(&self.pool).await?;
-        Ok(row::int(&row, "n")?)
+        self.one(query!(sql; MAX_COUNTED), column("n")).await
     }
 
     /// Messages by mail before the message with this id, newest first.
@@ -289,8 +257,7 @@ impl MailStore<'_> {
             known_kinds()
         );
         // `g` sorts after every UUID.
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(before.unwrap_or("g")).bind(limit);
-        self.numbered(self.all(query, mail).await?).await
+        self.numbered(self.all(query!(AssertSqlSafe(sql); before.unwrap_or("g"), limit), mail).await?).await
     }
 
     /// The messages of one account, by mail and to its browsers, newest first.
@@ -303,7 +270,7 @@ impl MailStore<'_> {
             ),
             known_kinds()
         );
-        self.all(sqlx::query(AssertSqlSafe(sql)).bind(user.to_string()), mail).await
+        self.all(query!(AssertSqlSafe(sql); user), mail).await
     }
 
     /// Deletes a bounded number of messages that are older than 30 days, of messages about registrations whose link
@@ -312,10 +279,10 @@ impl MailStore<'_> {
         let now = self.now().await?;
         let sql = "DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE created_at_ms < $1
                ORDER BY created_at_ms LIMIT $2)";
-        let query = sqlx::query(sql).bind((now - KEEP).as_millisecond()).bind(PURGE_SIZE);
-        let deleted = query.execute(&self.pool).await?.rows_affected();
+        let query = query!(sql; now - KEEP, PURGE_SIZE);
+        let deleted = self.changed(query).await?;
         let sql = "DELETE FROM mails WHERE user_id IS NULL AND expires_at_ms < $1";
-        sqlx::query(sql).bind((now - KEEP_OF_REGISTRATIONS).as_millisecond()).execute(&self.pool).await?;
+        self.run(query!(sql; now - KEEP_OF_REGISTRATIONS)).await?;
         self.accounts().purge_known_devices(now).await?;
         Ok(deleted == PURGE_SIZE as u64)
     }
@@ -334,10 +301,8 @@ pub struct PushSubscription {
 
 pub(super) fn subscription(row: &AnyRow) -> Result<PushSubscription, sqlx::Error> {
     let keys = PushKeys::parse(&row::text(row, "p256dh")?, &row::text(row, "auth")?);
-    Ok(PushSubscription {
-        id: row::text(row, "subscription_id")?,
-        endpoint: row::text(row, "endpoint")?,
-        keys: keys.ok_or_else(|| row::undecodable("p256dh"))?,
+    read!(row => PushSubscription {
+        id: "subscription_id", endpoint, keys = keys.ok_or_else(|| row::undecodable("p256dh"))?,
     })
 }
 
@@ -355,40 +320,35 @@ impl PushStore<'_> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
         let sql = "DELETE FROM push_subscriptions WHERE session_id = $1 OR endpoint = $2";
-        sqlx::query(sql).bind(session.to_string()).bind(endpoint.as_str()).execute(&mut *tx).await?;
+        tx.run(query!(sql; session, endpoint.as_str())).await?;
         let sql =
             "INSERT INTO push_subscriptions (id, user_id, session_id, endpoint, p256dh, auth, locale, created_at_ms)
              SELECT $1, user_id, id, $2, $3, $4, $5, $6 FROM sessions WHERE id = $7 AND user_id = $8";
-        let query = sqlx::query(sql).bind(Uuid::now_v7().to_string()).bind(endpoint.as_str());
-        let query = query.bind(keys.p256dh_text()).bind(keys.auth_text()).bind(locale.as_str());
-        let query = query.bind(tx.now.as_millisecond()).bind(session.to_string()).bind(user.to_string());
-        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+        let query = query!(sql; Uuid::now_v7(), endpoint.as_str(), keys.p256dh_text(), keys.auth_text(), locale, tx.now,
+            session, user);
+        if tx.changed(query).await? == 0 {
             return Ok(false);
         }
         let sql = "DELETE FROM push_subscriptions WHERE user_id = $1 AND id NOT IN (SELECT id FROM push_subscriptions
              WHERE user_id = $1 ORDER BY created_at_ms DESC, id DESC LIMIT $2)";
-        sqlx::query(sql).bind(user.to_string()).bind(MAX_SUBSCRIPTIONS_PER_USER).execute(&mut *tx).await?;
+        tx.run(query!(sql; user, MAX_SUBSCRIPTIONS_PER_USER)).await?;
         tx.commit().await?;
         Ok(true)
     }
 
     /// Whether the browser of a session shows messages.
     pub async fn is_subscribed(self, session: Uuid) -> Result<bool, StoreError> {
-        let query = sqlx::query("SELECT 1 FROM push_subscriptions WHERE session_id = $1").bind(session.to_string());
-        Ok(self.optional(query, |_| Ok(())).await?.is_some())
+        self.exists(query!("SELECT 1 FROM push_subscriptions WHERE session_id = $1"; session)).await
     }
 
     /// Ends the subscription of a session's browser and deletes the messages that wait for it.
     pub async fn unsubscribe(self, session: Uuid) -> Result<(), StoreError> {
-        let query = sqlx::query("DELETE FROM push_subscriptions WHERE session_id = $1").bind(session.to_string());
-        query.execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("DELETE FROM push_subscriptions WHERE session_id = $1"; session)).await
     }
 
     /// Ends a subscription that the push service does not know any more.
     pub async fn end_subscription(self, id: &str) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM push_subscriptions WHERE id = $1").bind(id).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("DELETE FROM push_subscriptions WHERE id = $1"; id)).await
     }
 
     /// The browsers of an account, without the keys that encrypt their messages.
@@ -401,34 +361,31 @@ impl PushStore<'_> {
                 "created_at": row::time(row, "created_at_ms")?,
             }))
         };
-        self.all(sqlx::query(sql).bind(user.to_string()), exported).await
+        self.all(query!(sql; user), exported).await
     }
 
     /// The key by which push services know the shop, encrypted.
     pub async fn push_key(self) -> Result<Option<String>, StoreError> {
-        self.optional(sqlx::query("SELECT encrypted FROM push_keys"), |row| row::text(row, "encrypted")).await
+        self.optional(query!("SELECT encrypted FROM push_keys"), column("encrypted")).await
     }
 
     /// Stores a key, unless another process has stored one first.
     pub async fn add_push_key(self, encrypted: &str) -> Result<(), StoreError> {
         let sql = "INSERT INTO push_keys (id, encrypted) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
-        sqlx::query(sql).bind(encrypted).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; encrypted)).await
     }
 
     /// Replaces the encrypted form of the same key.
     pub async fn re_encrypt_push_key(self, old: &str, new: &str) -> Result<(), StoreError> {
-        let sql = "UPDATE push_keys SET encrypted = $2 WHERE encrypted = $1";
-        sqlx::query(sql).bind(old).bind(new).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("UPDATE push_keys SET encrypted = $2 WHERE encrypted = $1"; old, new)).await
     }
 
     /// Deletes a key that cannot be decrypted, and all subscriptions, which are valid for this key only.
     pub async fn drop_push_key(self, encrypted: &str) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        let query = sqlx::query("DELETE FROM push_keys WHERE encrypted = $1").bind(encrypted);
-        if query.execute(&mut *tx).await?.rows_affected() > 0 {
-            sqlx::query("DELETE FROM push_subscriptions").execute(&mut *tx).await?;
+        let query = query!("DELETE FROM push_keys WHERE encrypted = $1"; encrypted);
+        if tx.changed(query).await? > 0 {
+            tx.run(query!("DELETE FROM push_subscriptions")).await?;
         }
         Ok(tx.commit().await?)
     }
@@ -446,7 +403,7 @@ mod tests {
         for (id, kind) in [("a", "of-tomorrow"), ("b", "order_held")] {
             let sql = "INSERT INTO mails (id, recipient, locale, kind, facts, created_at_ms, expires_at_ms, state,
                  attempts, next_attempt_at_ms) VALUES ($1, 'mei@shop.example', 'zh', $2, '{}', 1, 2, 'waiting', 0, 1)";
-            sqlx::query(sql).bind(id).bind(kind).execute(&store.pool).await.unwrap();
+            store.run(query!(sql; id, kind)).await.unwrap();
         }
         let ids = |mails: Vec<super::Mail>| mails.into_iter().map(|mail| mail.id).collect::<Vec<_>>();
         assert_eq!(ids(store.mail().due(1).await.unwrap()), ["b"]);

@@ -15,11 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use futures::stream::BoxStream;
-use futures::{StreamExt, TryFutureExt, TryStreamExt};
-use sqlx::any::{AnyConnectOptions, AnyPoolOptions, AnyQueryResult, AnyRow, AnyStatement, AnyTypeInfo};
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions, AnyQueryResult, AnyRow};
 use sqlx::pool::{PoolConnection, PoolConnectionMetadata};
-use sqlx::{Any, AnyConnection, AnyPool, AssertSqlSafe, Either, Execute, Executor, SqlStr};
+use sqlx::{Any, AnyConnection, AnyPool, AssertSqlSafe, Execute, Executor};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// How long a caller waits for a free connection, including the time to open one, before the database counts as
@@ -172,15 +170,36 @@ impl Connection {
     ) -> Result<Vec<AnyRow>, sqlx::Error> {
         self.in_transaction = true;
         self.permit = permit;
-        sqlx::raw_sql(AssertSqlSafe(begin)).fetch_all(self).await
+        self.fetch_all(sqlx::raw_sql(AssertSqlSafe(begin))).await
     }
 
     /// Commits. `last` is carried out before the commit, in the same round trip.
     pub(super) async fn commit_transaction(&mut self, last: Option<String>) -> Result<(), sqlx::Error> {
         let sql = last.map_or_else(|| "COMMIT".to_owned(), |last| format!("{last}; COMMIT"));
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *self).await?;
+        self.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
         self.in_transaction = false;
         Ok(())
+    }
+
+    pub(super) async fn execute<'a, 'q: 'a>(
+        &'a mut self,
+        query: impl Execute<'q, Any> + 'q,
+    ) -> Result<AnyQueryResult, sqlx::Error> {
+        self.answer(|connection| connection.execute(query)).await
+    }
+
+    pub(super) async fn fetch_all<'a, 'q: 'a>(
+        &'a mut self,
+        query: impl Execute<'q, Any> + 'q,
+    ) -> Result<Vec<AnyRow>, sqlx::Error> {
+        self.answer(|connection| connection.fetch_all(query)).await
+    }
+
+    pub(super) async fn fetch_optional<'a, 'q: 'a>(
+        &'a mut self,
+        query: impl Execute<'q, Any> + 'q,
+    ) -> Result<Option<AnyRow>, sqlx::Error> {
+        self.answer(|connection| connection.fetch_optional(query)).await
     }
 
     /// Waits for the answer to a statement, at most until the deadline.
@@ -226,102 +245,5 @@ impl Drop for Connection {
             let _ = tokio::time::timeout(RETURN_TIMEOUT, end).await;
             drop(permit);
         });
-    }
-}
-
-impl<'c> Executor<'c> for &'c mut Connection {
-    type Database = Any;
-
-    fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<AnyQueryResult, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Any>,
-    {
-        Box::pin(self.answer(|connection| connection.execute(query)))
-    }
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Either<AnyQueryResult, AnyRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Any>,
-    {
-        let all = self.answer(|connection| Box::pin(connection.fetch_many(query).try_collect::<Vec<_>>()));
-        all.map_ok(|results| futures::stream::iter(results.into_iter().map(Ok))).try_flatten_stream().boxed()
-    }
-
-    fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Vec<AnyRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Any>,
-    {
-        Box::pin(self.answer(|connection| connection.fetch_all(query)))
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<AnyRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Any>,
-    {
-        Box::pin(self.answer(|connection| connection.fetch_optional(query)))
-    }
-
-    fn prepare_with<'e>(
-        self,
-        sql: SqlStr,
-        parameters: &'e [AnyTypeInfo],
-    ) -> BoxFuture<'e, Result<AnyStatement, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        Box::pin(self.answer(|connection| connection.prepare_with(sql, parameters)))
-    }
-}
-
-/// Executes each statement on a connection of its own.
-impl<'p> Executor<'p> for &'p Pool {
-    type Database = Any;
-
-    fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<AnyQueryResult, sqlx::Error>>
-    where
-        'p: 'e,
-        E: 'q + Execute<'q, Any>,
-    {
-        Box::pin(async move { self.acquire().await?.execute(query).await })
-    }
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Either<AnyQueryResult, AnyRow>, sqlx::Error>>
-    where
-        'p: 'e,
-        E: 'q + Execute<'q, Any>,
-    {
-        let all = async move { self.acquire().await?.fetch_many(query).try_collect::<Vec<_>>().await };
-        all.map_ok(|results| futures::stream::iter(results.into_iter().map(Ok))).try_flatten_stream().boxed()
-    }
-
-    fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Vec<AnyRow>, sqlx::Error>>
-    where
-        'p: 'e,
-        E: 'q + Execute<'q, Any>,
-    {
-        Box::pin(async move { self.acquire().await?.fetch_all(query).await })
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<AnyRow>, sqlx::Error>>
-    where
-        'p: 'e,
-        E: 'q + Execute<'q, Any>,
-    {
-        Box::pin(async move { self.acquire().await?.fetch_optional(query).await })
-    }
-
-    fn prepare_with<'e>(
-        self,
-        sql: SqlStr,
-        parameters: &'e [AnyTypeInfo],
-    ) -> BoxFuture<'e, Result<AnyStatement, sqlx::Error>>
-    where
-        'p: 'e,
-    {
-        Box::pin(async move { self.acquire().await?.prepare_with(sql, parameters).await })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use boxed::boxed;
 use sqlx::AssertSqlSafe;
 
-use crate::{LeaseStore, ProcessStore, Store, StoreError, row};
+use crate::{LeaseStore, ProcessStore, Store, StoreError, column};
 
 #[boxed]
 impl ProcessStore<'_> {
@@ -15,36 +15,31 @@ impl ProcessStore<'_> {
         let now = self.now().await?;
         let sql = "INSERT INTO processes (name, seen_at_ms) VALUES ($1, $2)
              ON CONFLICT (name) DO UPDATE SET seen_at_ms = excluded.seen_at_ms";
-        sqlx::query(sql).bind(process).bind(now.as_millisecond()).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; process, now)).await
     }
 
     /// The processes that have reported within the time `within`.
     pub async fn living(self, within: Duration) -> Result<HashSet<String>, StoreError> {
         let since = self.now().await? - within;
-        let query = sqlx::query("SELECT name FROM processes WHERE seen_at_ms >= $1").bind(since.as_millisecond());
-        Ok(self.all(query, |row| row::text(row, "name")).await?.into_iter().collect())
+        let query = query!("SELECT name FROM processes WHERE seen_at_ms >= $1"; since);
+        Ok(self.all(query, column("name")).await?.into_iter().collect())
     }
 
     /// Removes a process that stops, and processes that have not reported within the time `dead_after`.
     pub async fn remove(self, process: &str, dead_after: Duration) -> Result<(), StoreError> {
         let dead_since = self.now().await? - dead_after;
-        let query = sqlx::query("DELETE FROM processes WHERE name = $1 OR seen_at_ms < $2");
-        query.bind(process).bind(dead_since.as_millisecond()).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("DELETE FROM processes WHERE name = $1 OR seen_at_ms < $2"; process, dead_since)).await
     }
 
     /// The fingerprint of the secret with which a process was started last.
     pub async fn secret_fingerprint(self) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT fingerprint FROM shop_secret WHERE id = 1";
-        self.optional(sqlx::query(sql), |row| row::text(row, "fingerprint")).await
+        self.optional(query!("SELECT fingerprint FROM shop_secret WHERE id = 1"), column("fingerprint")).await
     }
 
     pub async fn set_secret_fingerprint(self, fingerprint: &str) -> Result<(), StoreError> {
         let sql = "INSERT INTO shop_secret (id, fingerprint) VALUES (1, $1)
              ON CONFLICT (id) DO UPDATE SET fingerprint = excluded.fingerprint";
-        sqlx::query(sql).bind(fingerprint).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; fingerprint)).await
     }
 }
 
@@ -67,22 +62,18 @@ impl LeaseStore<'_> {
                holder = excluded.holder,
                expires_at_ms = excluded.expires_at_ms
              WHERE leases.holder = excluded.holder OR leases.expires_at_ms < $4";
-        let query = sqlx::query(sql).bind(name).bind(holder).bind(now + duration.as_millis() as i64).bind(now);
-        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
+        Ok(self.changed(query!(sql; name, holder, now + duration.as_millis() as i64, now)).await? == 1)
     }
 
     /// Whether a process holds the lease now.
     pub async fn is_held(self, name: &str) -> Result<bool, StoreError> {
-        let held = sqlx::query("SELECT 1 FROM leases WHERE name = $1 AND expires_at_ms >= $2");
-        let now = self.now().await?.as_millisecond();
-        Ok(held.bind(name).bind(now).fetch_optional(&self.pool).await?.is_some())
+        let now = self.now().await?;
+        self.exists(query!("SELECT 1 FROM leases WHERE name = $1 AND expires_at_ms >= $2"; name, now)).await
     }
 
     /// Releases a lease, so that the next holder does not wait for its expiry.
     pub async fn release(self, name: &str, holder: &str) -> Result<(), StoreError> {
-        let sql = "UPDATE leases SET expires_at_ms = 0 WHERE name = $1 AND holder = $2";
-        sqlx::query(sql).bind(name).bind(holder).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("UPDATE leases SET expires_at_ms = 0 WHERE name = $1 AND holder = $2"; name, holder)).await
     }
 }
 
@@ -136,8 +127,7 @@ impl Store {
     /// The [`WATCHED_JOBS`] that have something to do.
     pub async fn jobs_due(&self) -> Result<HashSet<&'static str>, StoreError> {
         let sql = JOBS.map(|(job, rows)| format!("SELECT '{job}' AS job WHERE EXISTS ({rows})")).join(" UNION ALL ");
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(self.now().await?.as_millisecond());
-        let due = self.all(query, |row| row::text(row, "job")).await?;
+        let due: Vec<String> = self.all(query!(AssertSqlSafe(sql); self.now().await?), column("job")).await?;
         Ok(WATCHED_JOBS.into_iter().filter(|job| due.iter().any(|due| due == job)).collect())
     }
 }

@@ -7,7 +7,6 @@
 
 use boxed::boxed;
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
@@ -66,12 +65,6 @@ pub enum QuestionRefusal {
     Store(#[from] StoreError),
 }
 
-impl From<sqlx::Error> for QuestionRefusal {
-    fn from(error: sqlx::Error) -> Self {
-        QuestionRefusal::Store(error.into())
-    }
-}
-
 macro_rules! columns {
     () => {
         "questions.id, goods_id, sale_id, user_id, locale, text, asked_at_ms, status, answer, answered_at_ms,
@@ -80,18 +73,9 @@ macro_rules! columns {
 }
 
 fn question(row: &AnyRow) -> Result<Question, sqlx::Error> {
-    Ok(Question {
-        id: row::parsed(row, "id")?,
-        goods_id: GoodsId(row::int(row, "goods_id")?),
-        sale_id: SaleId(row::int(row, "sale_id")?),
-        user_id: row::optional_parsed(row, "user_id")?,
-        locale: row::parsed(row, "locale")?,
-        text: row::text(row, "text")?,
-        asked_at: row::time(row, "asked_at_ms")?,
-        status: row::parsed(row, "status")?,
-        answer: row.try_get("answer")?,
-        answered_at: row::optional_time(row, "answered_at_ms")?,
-        version: row::int(row, "version")?,
+    read!(row => Question {
+        id, goods_id, sale_id, user_id, locale, text, asked_at: "asked_at_ms", status, answer,
+        answered_at: "answered_at_ms", version,
     })
 }
 
@@ -135,8 +119,7 @@ impl QuestionStore<'_> {
     pub async fn withdraw(self, user: UserId, id: QuestionId) -> Result<WithdrawQuestionOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "DELETE FROM questions WHERE id = $1 AND user_id = $2 AND answer IS NULL";
-        let query = sqlx::query(sql).bind(id.to_string()).bind(user.to_string());
-        if query.execute(&mut *tx).await?.rows_affected() == 1 {
+        if tx.changed(query!(sql; id, user)).await? == 1 {
             tx.commit().await?;
             return Ok(WithdrawQuestionOutcome::Withdrawn);
         }
@@ -199,50 +182,30 @@ impl QuestionStore<'_> {
 /// The open questions of an account, at most one more than it may have.
 async fn open_questions(tx: &mut Tx, user: UserId) -> Result<Vec<Question>, sqlx::Error> {
     let sql = select!(columns, "FROM questions WHERE user_id = $1 AND status = 'open' ORDER BY questions.id LIMIT $2");
-    let query = sqlx::query(sql).bind(user.to_string()).bind(MAX_OPEN_QUESTIONS + 1);
-    query.fetch_all(&mut **tx).await?.iter().map(question).collect()
+    tx.all(query!(sql; user, MAX_OPEN_QUESTIONS + 1), question).await
 }
 
 /// Locks a question, if there is one.
 async fn lock(tx: &mut Tx, id: QuestionId) -> Result<(), sqlx::Error> {
-    let sql = "UPDATE questions SET version = version WHERE id = $1";
-    sqlx::query(sql).bind(id.to_string()).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!("UPDATE questions SET version = version WHERE id = $1"; id)).await
 }
 
 async fn read(tx: &mut Tx, id: QuestionId) -> Result<Option<Question>, sqlx::Error> {
     let sql = select!(columns, "FROM questions WHERE questions.id = $1");
-    tx.optional(sqlx::query(sql).bind(id.to_string()), question).await
+    tx.optional(query!(sql; id), question).await
 }
 
 async fn insert(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO questions (id, goods_id, sale_id, user_id, locale, text, asked_at_ms, status)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
-    .bind(question.id.to_string())
-    .bind(question.goods_id.0)
-    .bind(question.sale_id.0)
-    .bind(question.user_id.map(|user| user.to_string()))
-    .bind(question.locale.as_str())
-    .bind(&question.text)
-    .bind(question.asked_at.as_millisecond())
-    .bind(question.status.as_str())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+    let sql = "INSERT INTO questions (id, goods_id, sale_id, user_id, locale, text, asked_at_ms, status)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let query = query!(sql; question.id, question.goods_id, question.sale_id, question.user_id, question.locale,
+        &question.text, question.asked_at, question.status);
+    tx.run(query).await
 }
 
 async fn update(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE questions SET status = $2, answer = $3, answered_at_ms = $4, version = $5 WHERE id = $1")
-        .bind(question.id.to_string())
-        .bind(question.status.as_str())
-        .bind(&question.answer)
-        .bind(question.answered_at.map(|at| at.as_millisecond()))
-        .bind(question.version)
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+    let sql = "UPDATE questions SET status = $2, answer = $3, answered_at_ms = $4, version = $5 WHERE id = $1";
+    tx.run(query!(sql; question.id, question.status, &question.answer, question.answered_at, question.version)).await
 }
 
 /// The facts for the audit log. The shopper's words are left out, because they may be deleted with the account.
@@ -276,9 +239,8 @@ pub struct FoundQuestion {
 
 macro_rules! found {
     () => {
-        concat!(
-            "SELECT ",
-            columns!(),
+        select!(
+            columns,
             ", name_zh, name_en, username FROM questions JOIN goods ON goods.id = goods_id
              LEFT JOIN users ON users.id = user_id"
         )
@@ -286,11 +248,7 @@ macro_rules! found {
 }
 
 fn found(row: &AnyRow) -> Result<FoundQuestion, sqlx::Error> {
-    Ok(FoundQuestion {
-        question: question(row)?,
-        goods_name: Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?),
-        username: row.try_get("username")?,
-    })
+    read!(row => FoundQuestion { question = question(row)?, goods_name: "name", username })
 }
 
 #[boxed]
@@ -298,7 +256,7 @@ impl QuestionStore<'_> {
     /// A question, for staff.
     pub async fn get(self, id: QuestionId) -> Result<Option<FoundQuestion>, StoreError> {
         let sql = concat!(found!(), " WHERE questions.id = $1");
-        self.optional(sqlx::query(sql).bind(id.to_string()), found).await
+        self.optional(query!(sql; id), found).await
     }
 
     /// Questions with a status, after `cursor`. Open questions come oldest first, because their askers have waited
@@ -325,7 +283,7 @@ impl QuestionStore<'_> {
                 upper_bound(cursor),
             ),
         };
-        self.all(sqlx::query(sql).bind(status.as_str()).bind(cursor).bind(limit), found).await
+        self.all(query!(sql; status, cursor, limit), found).await
     }
 
     /// Questions with these words, newest first. Searches only the latest [`MAX_SEARCHED`], because no index finds a
@@ -337,7 +295,7 @@ impl QuestionStore<'_> {
                AND LOWER(text) LIKE $2 ESCAPE '\\' ORDER BY questions.id DESC LIMIT $3"
         );
         let pattern = format!("%{}%", escaped_pattern(&words.to_lowercase()));
-        self.all(sqlx::query(sql).bind(MAX_SEARCHED - 1).bind(pattern).bind(limit), found).await
+        self.all(query!(sql; MAX_SEARCHED - 1, pattern, limit), found).await
     }
 
     /// The questions of an account, newest first, before `before`.
@@ -348,7 +306,7 @@ impl QuestionStore<'_> {
         limit: i64,
     ) -> Result<Vec<FoundQuestion>, StoreError> {
         let sql = concat!(found!(), " WHERE user_id = $1 AND questions.id < $2 ORDER BY questions.id DESC LIMIT $3");
-        self.all(sqlx::query(sql).bind(user.to_string()).bind(upper_bound(before)).bind(limit), found).await
+        self.all(query!(sql; user, upper_bound(before), limit), found).await
     }
 
     /// The answers that pages show, by goods: the latest [`MAX_SHOWN_ANSWERS`] per language.
@@ -371,14 +329,10 @@ impl QuestionStore<'_> {
              SELECT goods_id, text, answer, answered_at_ms FROM spans CROSS JOIN questions
              WHERE goods_id = goods AND locale = $1 AND status = 'answered' AND answered_at_ms >= since
              ORDER BY goods_id, answered_at_ms DESC, questions.id DESC";
-        let query = sqlx::query(sql).bind(locale.as_str()).bind(MAX_SHOWN_ANSWERS as i64 - 1);
+        let query = query!(sql; locale, MAX_SHOWN_ANSWERS as i64 - 1);
         let read = |row: &AnyRow| {
-            let answer = ShownAnswer {
-                question: row::text(row, "text")?,
-                answer: row::text(row, "answer")?,
-                answered_at: row::time(row, "answered_at_ms")?,
-            };
-            Ok((GoodsId(row::int(row, "goods_id")?), answer))
+            let answer = read!(row => ShownAnswer { question: "text", answer, answered_at: "answered_at_ms" })?;
+            Ok((row::get(row, "goods_id")?, answer))
         };
         self.all(query, read).await
     }

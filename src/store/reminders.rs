@@ -4,10 +4,9 @@
 use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{ReminderStore, StoreError, Tx, for_ids, goods, int, mail, row, sales};
+use super::{ReminderStore, StoreError, Tx, column, for_ids, goods, mail, row, sales};
 use domain::{MailKind, OrderId, SaleId, SaleState, UserId};
 
 /// How long before the start, and before the end of the time to pay, notices are written.
@@ -34,7 +33,7 @@ pub(super) async fn remove_all(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Er
          WHERE sale_id IN (SELECT sale_id FROM reminders WHERE user_id = $1)",
         "DELETE FROM reminders WHERE user_id = $1",
     ] {
-        sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?;
+        tx.run(query!(sql; user)).await?;
     }
     Ok(())
 }
@@ -46,22 +45,19 @@ impl ReminderStore<'_> {
         let mut tx = self.begin().await?;
         let sql = "INSERT INTO reminders (sale_id, user_id, created_at_ms) VALUES ($1, $2, $3)
              ON CONFLICT (sale_id, user_id) DO NOTHING";
-        let query = sqlx::query(sql).bind(sale.0).bind(user.to_string()).bind(tx.now.as_millisecond());
-        if query.execute(&mut *tx).await?.rows_affected() == 1 {
+        let query = query!(sql; sale, user, tx.now);
+        if tx.changed(query).await? == 1 {
             let sql = "INSERT INTO reminder_counts (sale_id, accounts) VALUES ($1, 1)
                  ON CONFLICT (sale_id) DO UPDATE SET accounts = reminder_counts.accounts + 1";
-            sqlx::query(sql).bind(sale.0).execute(&mut *tx).await?;
+            tx.run(query!(sql; sale)).await?;
         }
         Ok(tx.commit().await?)
     }
 
     pub async fn remove(self, sale: SaleId, user: UserId) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        let sql = "DELETE FROM reminders WHERE sale_id = $1 AND user_id = $2";
-        let removed = sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?;
-        if removed.rows_affected() == 1 {
-            let sql = "UPDATE reminder_counts SET accounts = accounts - 1 WHERE sale_id = $1";
-            sqlx::query(sql).bind(sale.0).execute(&mut *tx).await?;
+        if tx.changed(query!("DELETE FROM reminders WHERE sale_id = $1 AND user_id = $2"; sale, user)).await? == 1 {
+            tx.run(query!("UPDATE reminder_counts SET accounts = accounts - 1 WHERE sale_id = $1"; sale)).await?;
         }
         Ok(tx.commit().await?)
     }
@@ -72,27 +68,26 @@ impl ReminderStore<'_> {
                (SELECT COUNT(*) FROM reminders WHERE sale_id = $1 AND user_id = $2) AS own,
                (SELECT address FROM mail_addresses WHERE user_id = $2) AS address,
                (SELECT COUNT(*) FROM push_subscriptions WHERE user_id = $2) AS browsers";
-        let row = sqlx::query(sql).bind(sale.0).bind(user.to_string()).fetch_one(&self.pool).await?;
-        Ok(OwnReminder {
-            is_set: row::int(&row, "own")? > 0,
-            accounts: row::int(&row, "accounts")?,
-            address: row.try_get("address")?,
-            is_pushed: row::int(&row, "browsers")? > 0,
+        self.one(query!(sql; sale, user), |row| {
+            read!(row => OwnReminder {
+                is_set = row::int(row, "own")? > 0, accounts, address, is_pushed = row::int(row, "browsers")? > 0,
+            })
         })
+        .await
     }
 
     /// How many accounts have a reminder of a sale.
     pub async fn count(self, sale: SaleId) -> Result<i64, StoreError> {
-        let query = sqlx::query("SELECT accounts FROM reminder_counts WHERE sale_id = $1").bind(sale.0);
-        Ok(self.optional(query, |row| row::int(row, "accounts")).await?.unwrap_or_default())
+        let query = query!("SELECT accounts FROM reminder_counts WHERE sale_id = $1"; sale);
+        Ok(self.optional(query, column("accounts")).await?.unwrap_or_default())
     }
 
     pub(super) async fn reminders_for_export(self, user: UserId) -> Result<Vec<Value>, StoreError> {
         let sql = "SELECT sale_id, created_at_ms FROM reminders WHERE user_id = $1 ORDER BY sale_id";
         let exported = |row: &AnyRow| {
-            Ok(json!({"sale_id": SaleId(row::int(row, "sale_id")?), "created_at": row::time(row, "created_at_ms")?}))
+            Ok(json!({"sale_id": row::get::<SaleId>(row, "sale_id")?, "created_at": row::time(row, "created_at_ms")?}))
         };
-        self.all(sqlx::query(sql).bind(user.to_string()), exported).await
+        self.all(query!(sql; user), exported).await
     }
 
     /// Sales that start ([`Sale::starts_at`](domain::Sale::starts_at)) within [`LEAD_TIME`].
@@ -101,8 +96,7 @@ impl ReminderStore<'_> {
         let sql =
             "SELECT id FROM sales WHERE state = 'scheduled' AND opens_at_ms - COALESCE(queue_prequeue_s, 0) * 1000 > $1
              AND opens_at_ms - COALESCE(queue_prequeue_s, 0) * 1000 <= $2 ORDER BY id";
-        let query = sqlx::query(sql).bind(now.as_millisecond()).bind((now + LEAD_TIME).as_millisecond());
-        self.all(query, |row| Ok(SaleId(row::int(row, "id")?))).await
+        self.all(query!(sql; now, now + LEAD_TIME), column("id")).await
     }
 
     /// Writes notices to a bounded number of accounts that a sale starts soon. Returns whether there may be more.
@@ -112,12 +106,10 @@ impl ReminderStore<'_> {
         let starts_at = sale.starts_at().filter(|at| sale.state == SaleState::Scheduled && *at > tx.now);
         let Some(starts_at) = starts_at else { return Ok(false) };
         let sql = "SELECT user_id FROM reminders WHERE sale_id = $1 AND told_at_ms IS NULL ORDER BY user_id LIMIT $2";
-        let query = sqlx::query(sql).bind(id.0).bind(MAX_NOTICES);
-        let users: Vec<UserId> = tx.all(query, |row| row::parsed(row, "user_id")).await?;
+        let users: Vec<UserId> = tx.all(query!(sql; id, MAX_NOTICES), column("user_id")).await?;
+        let told_at = tx.now;
         let sql = "UPDATE reminders SET told_at_ms = $2 WHERE sale_id = $1 AND user_id IN $ids";
-        for query in for_ids(sql, &[int(id.0), int(tx.now.as_millisecond())], &users) {
-            query.execute(&mut *tx).await?;
-        }
+        tx.run_all(for_ids(sql, &values![id, told_at], &users)).await?;
         let facts = json!({"goods": goods::name(&mut tx, sale.goods_id).await?, "sale": id, "at": starts_at});
         mail::notify_all(&mut tx, &users, MailKind::SaleStarts, &facts, Some(starts_at)).await?;
         tx.commit().await?;
@@ -132,7 +124,9 @@ impl ReminderStore<'_> {
         // This also locks the row. A new row begins with orders that can still be paid.
         let sql = "INSERT INTO payment_notices (id, pay_by_ms, order_id) VALUES (1, $1, '')
              ON CONFLICT (id) DO UPDATE SET order_id = payment_notices.order_id RETURNING pay_by_ms, order_id";
-        let told = sqlx::query(sql).bind(tx.now.as_millisecond()).fetch_one(&mut *tx).await?;
+        let query = query!(sql; tx.now);
+        let told = |row: &AnyRow| Ok((row::int(row, "pay_by_ms")?, row::text(row, "order_id")?));
+        let (told_until, last) = tx.one(query, told).await?;
         // Orders after the last one whose accounts can get messages.
         let sql = "SELECT id, sale_id, user_id, pay_by_ms FROM orders WHERE status = 'unpaid'
              AND pay_by_ms >= $1 AND pay_by_ms < $2 AND (pay_by_ms > $1 OR id > $3)
@@ -140,13 +134,11 @@ impl ReminderStore<'_> {
                OR EXISTS (SELECT 1 FROM mail_addresses
                  WHERE mail_addresses.user_id = orders.user_id AND mail_addresses.address IS NOT NULL))
              ORDER BY pay_by_ms, id LIMIT $4";
-        let query = sqlx::query(sql).bind(row::int(&told, "pay_by_ms")?).bind(until);
-        let query = query.bind(row::text(&told, "order_id")?).bind(MAX_NOTICES);
-        let orders = query.fetch_all(&mut *tx).await?;
+        let orders = tx.fetch_all(query!(sql; told_until, until, last, MAX_NOTICES)).await?;
         for row in &orders {
-            let (order, user): (OrderId, UserId) = (row::parsed(row, "id")?, row::parsed(row, "user_id")?);
-            let pay_by: Timestamp = row::time(row, "pay_by_ms")?;
-            let facts = json!({"sale": SaleId(row::int(row, "sale_id")?), "order": order, "pay_by": pay_by});
+            let (order, user): (OrderId, UserId) = (row::get(row, "id")?, row::get(row, "user_id")?);
+            let pay_by: Timestamp = row::get(row, "pay_by_ms")?;
+            let facts = json!({"sale": row::get::<SaleId>(row, "sale_id")?, "order": order, "pay_by": pay_by});
             mail::notify_all(&mut tx, &[user], MailKind::PaymentEnds, &facts, Some(pay_by)).await?;
         }
         let is_full = orders.len() as i64 == MAX_NOTICES;
@@ -154,8 +146,7 @@ impl ReminderStore<'_> {
             Some(last) => (row::int(last, "pay_by_ms")?, row::text(last, "id")?),
             None => (until, String::new()),
         };
-        let sql = "UPDATE payment_notices SET pay_by_ms = $1, order_id = $2 WHERE id = 1";
-        sqlx::query(sql).bind(pay_by).bind(order).execute(&mut *tx).await?;
+        tx.run(query!("UPDATE payment_notices SET pay_by_ms = $1, order_id = $2 WHERE id = 1"; pay_by, order)).await?;
         tx.commit().await?;
         Ok(is_full)
     }
@@ -164,7 +155,6 @@ impl ReminderStore<'_> {
     pub async fn purge(self) -> Result<bool, StoreError> {
         let sql = "DELETE FROM reminders WHERE (sale_id, user_id) IN (SELECT sale_id, user_id FROM reminders
              WHERE sale_id IN (SELECT id FROM sales WHERE state = 'ended') LIMIT $1)";
-        let deleted = sqlx::query(sql).bind(MAX_NOTICES).execute(&self.pool).await?.rows_affected();
-        Ok(deleted == MAX_NOTICES as u64)
+        Ok(self.changed(query!(sql; MAX_NOTICES)).await? == MAX_NOTICES as u64)
     }
 }

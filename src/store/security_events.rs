@@ -7,7 +7,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::{SecurityEventStore, StoreError, for_rows, int, row, text};
+use super::{Bound, SecurityEventStore, StoreError, bound, for_rows, row};
 use domain::ids::first_id_of;
 use domain::{SecurityClass, UserId};
 
@@ -59,11 +59,11 @@ impl SecurityEventStore<'_> {
              ON CONFLICT (id) DO UPDATE SET events = excluded.events";
         for query in for_rows(sql, rows, |row| {
             let SecurityEventRow { id, class, account, network, detail, at, events } = row;
-            let account = text(account.map(|id| id.to_string()).unwrap_or_default());
-            [text(id), text(class), account, text(network), text(detail), int(at.as_millisecond()), int(*events)]
+            let account = account.map(|id| id.to_string()).unwrap_or_default();
+            values![id, class, account, network, detail, at, *events]
         }) {
             let mut tx = self.begin().await?;
-            query.execute(&mut *tx).await?;
+            tx.run(query).await?;
             tx.commit().await?;
         }
         Ok(())
@@ -73,11 +73,9 @@ impl SecurityEventStore<'_> {
     pub async fn save_totals(self, process: &str, totals: &[SecurityTotal]) -> Result<(), StoreError> {
         let sql = "INSERT INTO security_event_hours (hour_ms, class, process, events) VALUES $rows
              ON CONFLICT (hour_ms, class, process) DO UPDATE SET events = excluded.events";
-        for query in for_rows(sql, totals, |total| {
-            [int(total.hour.as_millisecond()), text(&total.class), text(process), int(total.events)]
-        }) {
+        for query in for_rows(sql, totals, |total| values![total.hour, &total.class, process, total.events]) {
             let mut tx = self.begin().await?;
-            query.execute(&mut *tx).await?;
+            tx.run(query).await?;
             tx.commit().await?;
         }
         Ok(())
@@ -107,17 +105,11 @@ impl SecurityEventStore<'_> {
             conditions.concat()
         );
         // `g` sorts after every UUID.
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(before.unwrap_or("g")).bind(limit);
-        let query = asked.into_iter().fold(query, |query, (_, value)| query.bind(value));
+        let query = query!(AssertSqlSafe(sql); before.unwrap_or("g"), limit);
+        let query = bound(query, asked.into_iter().map(|(_, value)| value.value()));
         self.all(query, |row| {
-            Ok(SecurityEventRow {
-                id: row::text(row, "id")?,
-                class: row::text(row, "class")?,
-                account: row::text(row, "account")?.parse().ok(),
-                network: row::text(row, "network")?,
-                detail: row::text(row, "detail")?,
-                at: row::time(row, "at_ms")?,
-                events: row::int(row, "events")?,
+            read!(row => SecurityEventRow {
+                id, class, account = row::text(row, "account")?.parse().ok(), network, detail, at: "at_ms", events,
             })
         })
         .await
@@ -127,26 +119,16 @@ impl SecurityEventStore<'_> {
     pub async fn totals(self, from: Timestamp) -> Result<Vec<SecurityTotal>, StoreError> {
         let sql = "SELECT hour_ms, class, CAST(SUM(events) AS BIGINT) AS events FROM security_event_hours
              WHERE hour_ms >= $1 GROUP BY hour_ms, class";
-        let query = sqlx::query(sql);
-        self.all(query.bind(from.as_millisecond()), |row| {
-            Ok(SecurityTotal {
-                hour: row::time(row, "hour_ms")?,
-                class: row::text(row, "class")?,
-                events: row::int(row, "events")?,
-            })
-        })
-        .await
+        self.all(query!(sql; from), |row| read!(row => SecurityTotal { hour: "hour_ms", class, events })).await
     }
 
     /// Deletes a bounded number of events that are older than 90 days, and their totals. Returns whether there may be more.
     pub async fn purge(self) -> Result<bool, StoreError> {
         let before = self.now().await? - KEEP;
-        let totals = sqlx::query("DELETE FROM security_event_hours WHERE hour_ms < $1").bind(before.as_millisecond());
-        totals.execute(&self.pool).await?;
+        self.run(query!("DELETE FROM security_event_hours WHERE hour_ms < $1"; before)).await?;
         let sql = "DELETE FROM security_events WHERE id IN (SELECT id FROM security_events
                WHERE id < $1 ORDER BY id LIMIT $2)";
-        let query = sqlx::query(sql).bind(first_id_of(before)).bind(PURGE_SIZE);
-        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+        Ok(self.changed(query!(sql; first_id_of(before), PURGE_SIZE)).await? == PURGE_SIZE as u64)
     }
 }
 

@@ -4,14 +4,13 @@
 use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use crate::audit_log::log;
 use crate::pool::Connection;
 use crate::sales::changes::touch;
-use crate::{SavedViewStore, ShippingStore, ShopPageStore, ShopSettingsStore, StoreError, row};
+use crate::{SavedViewStore, ShippingStore, ShopPageStore, ShopSettingsStore, StoreError, column, row};
 use domain::staff::{ConsoleList, SavedView, ShopPage, ShopPageName};
 use domain::{AuditAction, Bilingual, Locale, Order, SaleId, ShippingTable, ShopSettings, UserId};
 
@@ -33,12 +32,7 @@ macro_rules! columns {
 }
 
 fn view(row: &AnyRow) -> Result<SavedView, sqlx::Error> {
-    Ok(SavedView {
-        id: row::parsed(row, "id")?,
-        list: row::parsed(row, "list")?,
-        name: row::text(row, "name")?,
-        query: row::text(row, "query")?,
-    })
+    read!(row => SavedView { id, list, name, query })
 }
 
 #[boxed]
@@ -46,18 +40,18 @@ impl SavedViewStore<'_> {
     /// The views that a member of the staff has of a list, by name.
     pub async fn list(self, owner: UserId, list: ConsoleList) -> Result<Vec<SavedView>, StoreError> {
         let sql = select!(columns, "FROM saved_views WHERE user_id = $1 AND list = $2 ORDER BY name");
-        self.all(sqlx::query(sql).bind(owner.to_string()).bind(list.as_str()), view).await
+        self.all(query!(sql; owner, list), view).await
     }
 
     /// All views of a member of the staff.
     pub(super) async fn views_for_export(self, owner: UserId) -> Result<Vec<SavedView>, StoreError> {
         let sql = select!(columns, "FROM saved_views WHERE user_id = $1 ORDER BY list, name");
-        self.all(sqlx::query(sql).bind(owner.to_string()), view).await
+        self.all(query!(sql; owner), view).await
     }
 
     pub async fn get(self, owner: UserId, id: Uuid) -> Result<Option<SavedView>, StoreError> {
         let sql = select!(columns, "FROM saved_views WHERE id = $1 AND user_id = $2");
-        self.optional(sqlx::query(sql).bind(id.to_string()).bind(owner.to_string()), view).await
+        self.optional(query!(sql; id, owner), view).await
     }
 
     /// Saves a new view. If the list has a view with the same name, it gets the new query.
@@ -66,17 +60,14 @@ impl SavedViewStore<'_> {
         // Serializes views of one person, so that they are counted correctly.
         tx.lock_user(owner).await?;
         let sql = "SELECT COUNT(*) AS n FROM saved_views WHERE user_id = $1 AND list = $2 AND name <> $3";
-        let query = sqlx::query(sql).bind(owner.to_string()).bind(new.list.as_str()).bind(&new.name);
-        let others = row::int(&query.fetch_one(&mut *tx).await?, "n")?;
+        let others: i64 = tx.one(query!(sql; owner, new.list, &new.name), column("n")).await?;
         if others >= SavedView::MAX_PER_LIST as i64 {
             return Ok(SaveViewOutcome::TooMany);
         }
         let sql =
             "INSERT INTO saved_views (id, user_id, list, name, query, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT (user_id, list, name) DO UPDATE SET query = excluded.query";
-        let query = sqlx::query(sql).bind(new.id.to_string()).bind(owner.to_string()).bind(new.list.as_str());
-        let query = query.bind(&new.name).bind(&new.query).bind(now.as_millisecond());
-        query.execute(&mut *tx).await?;
+        tx.run(query!(sql; new.id, owner, new.list, &new.name, &new.query, now)).await?;
         tx.commit().await?;
         Ok(SaveViewOutcome::Saved)
     }
@@ -86,13 +77,11 @@ impl SavedViewStore<'_> {
         tx.lock_user(owner).await?;
         let taken = "SELECT 1 FROM saved_views WHERE user_id = $1 AND name = $2 AND id <> $3
              AND list = (SELECT list FROM saved_views WHERE id = $3)";
-        let query = sqlx::query(taken).bind(owner.to_string()).bind(name).bind(id.to_string());
-        if query.fetch_optional(&mut *tx).await?.is_some() {
+        if tx.exists(query!(taken; owner, name, id)).await? {
             return Ok(SaveViewOutcome::NameTaken);
         }
-        let query = sqlx::query("UPDATE saved_views SET name = $3 WHERE id = $1 AND user_id = $2");
-        let query = query.bind(id.to_string()).bind(owner.to_string()).bind(name);
-        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+        let query = query!("UPDATE saved_views SET name = $3 WHERE id = $1 AND user_id = $2"; id, owner, name);
+        if tx.changed(query).await? == 0 {
             return Ok(SaveViewOutcome::NoSuchView);
         }
         tx.commit().await?;
@@ -101,9 +90,7 @@ impl SavedViewStore<'_> {
 
     /// Deletes a view if it belongs to the owner.
     pub async fn delete(self, owner: UserId, id: Uuid) -> Result<(), StoreError> {
-        let query = sqlx::query("DELETE FROM saved_views WHERE id = $1 AND user_id = $2");
-        query.bind(id.to_string()).bind(owner.to_string()).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("DELETE FROM saved_views WHERE id = $1 AND user_id = $2"; id, owner)).await
     }
 }
 
@@ -119,19 +106,15 @@ macro_rules! page_columns {
 }
 
 fn page(row: &AnyRow) -> Result<ShopPage, sqlx::Error> {
-    Ok(ShopPage {
-        name: row::parsed(row, "name")?,
-        text: Bilingual::new(row::text(row, "text_zh")?, row::text(row, "text_en")?),
-        updated_at: Some(row::time(row, "updated_at_ms")?),
-    })
+    read!(row => ShopPage { name, text, updated_at: "updated_at_ms" })
 }
 
 #[boxed]
 impl ShopPageStore<'_> {
     /// The pages that are written. Those of a newer program, whose names this one does not know, are left out.
     pub async fn list(self) -> Result<Vec<ShopPage>, StoreError> {
-        let query = sqlx::query(concat!("SELECT ", page_columns!(), " FROM shop_pages ORDER BY name"));
-        let known = |row: &AnyRow| row::parsed::<ShopPageName>(row, "name").ok().map(|_| page(row)).transpose();
+        let query = query!(select!(page_columns, "FROM shop_pages ORDER BY name"));
+        let known = |row: &AnyRow| row::get::<ShopPageName>(row, "name").ok().map(|_| page(row)).transpose();
         Ok(self.all(query, known).await?.into_iter().flatten().collect())
     }
 
@@ -143,8 +126,8 @@ impl ShopPageStore<'_> {
     }
 
     pub async fn get(self, name: ShopPageName) -> Result<Option<ShopPage>, StoreError> {
-        let sql = concat!("SELECT ", page_columns!(), " FROM shop_pages WHERE name = $1");
-        self.optional(sqlx::query(sql).bind(name.as_str()), page).await
+        let sql = select!(page_columns, "FROM shop_pages WHERE name = $1");
+        self.optional(query!(sql; name), page).await
     }
 
     /// Replaces the version `before` of a page by this text and logs the actor. Returns `false` if the page has another
@@ -163,9 +146,8 @@ impl ShopPageStore<'_> {
                updated_at_ms = excluded.updated_at_ms WHERE shop_pages.updated_at_ms = $5";
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
-        let query = sqlx::query(sql).bind(after.name.as_str()).bind(&after.text.zh).bind(&after.text.en);
-        let query = query.bind(after.version()).bind(before.version());
-        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+        let query = query!(sql; after.name, &after.text.zh, &after.text.en, after.version(), before.version());
+        if tx.changed(query).await? == 0 {
             return Ok(false);
         }
         log(&mut tx, actor, AuditAction::Edit, &format!("page {}", after.name), Some(before), Some(&after), now)
@@ -178,9 +160,8 @@ impl ShopPageStore<'_> {
 // The shop's own name, looks and habits.
 
 fn settings(row: &AnyRow) -> Result<ShopSettings, sqlx::Error> {
-    let saved: ShopSettings =
-        serde_json::from_str(row.try_get("settings")?).map_err(|_| row::undecodable("settings"))?;
-    Ok(ShopSettings { updated_at: row::time(row, "updated_at_ms")?, ..saved })
+    let saved: ShopSettings = row::json(row, "settings")?;
+    Ok(ShopSettings { updated_at: row::get(row, "updated_at_ms")?, ..saved })
 }
 
 /// The settings for the audit log, with the logo's name only.
@@ -193,7 +174,7 @@ fn logged(settings: &ShopSettings) -> Value {
 #[boxed]
 impl ShopSettingsStore<'_> {
     pub async fn get(self) -> Result<ShopSettings, StoreError> {
-        let query = sqlx::query("SELECT settings, updated_at_ms FROM shop_settings");
+        let query = query!("SELECT settings, updated_at_ms FROM shop_settings");
         Ok(self.optional(query, settings).await?.unwrap_or_else(|| {
             let time_zone = self.default_zone.iana_name().unwrap_or("UTC").to_owned();
             ShopSettings { time_zone, ..ShopSettings::default() }
@@ -210,7 +191,7 @@ impl ShopSettingsStore<'_> {
     ) -> Result<Option<ShopSettings>, StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
-        let query = sqlx::query("SELECT settings, updated_at_ms FROM shop_settings");
+        let query = query!("SELECT settings, updated_at_ms FROM shop_settings");
         let before = tx.optional(query, settings).await?.unwrap_or_default();
         if before.version() != after.version() {
             return Ok(None);
@@ -221,11 +202,10 @@ impl ShopSettingsStore<'_> {
         let sql = "INSERT INTO shop_settings (id, settings, logo, updated_at_ms) VALUES (1, $1, $2, $3)
              ON CONFLICT (id) DO UPDATE SET settings = excluded.settings, logo = excluded.logo,
                updated_at_ms = excluded.updated_at_ms";
-        sqlx::query(sql).bind(text).bind(logo(&after)).bind(after.version()).execute(&mut *tx).await?;
+        tx.run(query!(sql; text, logo(&after), after.version())).await?;
         if let Some(old) = logo(&before).filter(|old| Some(old) != logo(&after).as_ref()) {
             // Open pages still show it.
-            let sql = "UPDATE pictures SET touched_at_ms = $1 WHERE name = $2";
-            sqlx::query(sql).bind(now.as_millisecond()).bind(old).execute(&mut *tx).await?;
+            tx.run(query!("UPDATE pictures SET touched_at_ms = $1 WHERE name = $2"; now, old)).await?;
         }
         let (old, new) = (logged(&before), logged(&after));
         log(&mut tx, actor, AuditAction::Edit, "shop", Some(&old), Some(&new), now).await?;
@@ -249,11 +229,11 @@ impl SavedShipping {
 }
 
 fn shipping_table(row: &AnyRow) -> Result<ShippingTable, sqlx::Error> {
-    serde_json::from_str(row.try_get("rates")?).map_err(|_| row::undecodable("rates"))
+    row::json(row, "rates")
 }
 
 fn saved_shipping(row: &AnyRow) -> Result<SavedShipping, sqlx::Error> {
-    Ok(SavedShipping { table: shipping_table(row)?, updated_at: row::time(row, "updated_at_ms")? })
+    read!(row => SavedShipping { table = shipping_table(row)?, updated_at: "updated_at_ms" })
 }
 
 const SAVED_SHIPPING: &str = "SELECT rates, updated_at_ms FROM shipping";
@@ -261,14 +241,13 @@ const SAVED_SHIPPING: &str = "SELECT rates, updated_at_ms FROM shipping";
 /// The table for orders of a sale. It is empty for a rehearsal, whose shoppers have no addresses.
 pub(crate) async fn shipping_of(connection: &mut Connection, sale: SaleId) -> Result<ShippingTable, sqlx::Error> {
     let sql = "SELECT rates FROM shipping WHERE NOT EXISTS (SELECT 1 FROM sales WHERE id = $1 AND shadow = 1)";
-    let row = sqlx::query(sql).bind(sale.0).fetch_optional(connection).await?;
-    row.as_ref().map_or_else(|| Ok(ShippingTable::default()), shipping_table)
+    Ok(connection.optional(query!(sql; sale), shipping_table).await?.unwrap_or_default())
 }
 
 #[boxed]
 impl ShippingStore<'_> {
     pub async fn get(self) -> Result<SavedShipping, StoreError> {
-        Ok(self.optional(sqlx::query(SAVED_SHIPPING), saved_shipping).await?.unwrap_or_default())
+        Ok(self.optional(query!(SAVED_SHIPPING), saved_shipping).await?.unwrap_or_default())
     }
 
     /// Whether an order has to get an address before it is paid, because shipping may cost something.
@@ -291,7 +270,7 @@ impl ShippingStore<'_> {
     ) -> Result<Option<SavedShipping>, StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
-        let before = tx.optional(sqlx::query(SAVED_SHIPPING), saved_shipping).await?.unwrap_or_default();
+        let before = tx.optional(query!(SAVED_SHIPPING), saved_shipping).await?.unwrap_or_default();
         if versions.is_some_and(|versions| !versions.contains(&before.version())) {
             return Ok(None);
         }
@@ -299,7 +278,7 @@ impl ShippingStore<'_> {
         let rates = serde_json::to_string(&after.table).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let sql = "INSERT INTO shipping (id, rates, updated_at_ms) VALUES (1, $1, $2)
              ON CONFLICT (id) DO UPDATE SET rates = excluded.rates, updated_at_ms = excluded.updated_at_ms";
-        sqlx::query(sql).bind(rates).bind(after.version()).execute(&mut *tx).await?;
+        tx.run(query!(sql; rates, after.version())).await?;
         let (old, new) = (in_one_line(&before.table), in_one_line(&after.table));
         log(&mut tx, actor, AuditAction::Edit, "shipping", Some(&old), Some(&new), now).await?;
         tx.commit().await?;

@@ -5,6 +5,7 @@ use sqlx::query::Query;
 use sqlx::{Any, AssertSqlSafe};
 
 use crate::pool::Connection;
+use crate::row::{Bound, Value};
 use crate::{Store, StoreError};
 
 /// Rows per statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
@@ -13,47 +14,38 @@ pub(super) const MAX_ROWS: usize = 512;
 
 pub(super) type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
 
-/// A value that a statement binds.
-#[derive(Debug, Clone)]
-pub(super) enum Value {
-    Text(Option<String>),
-    Int(i64),
+/// A statement with the values of `$1`, `$2` and so on.
+macro_rules! query {
+    ($sql:expr; $($value:expr),+ $(,)?) => {
+        $crate::statements::bound(sqlx::query($sql), values![$($value),+])
+    };
+    ($sql:expr) => { sqlx::query($sql) };
 }
 
-pub(super) fn text(value: impl ToString) -> Value {
-    Value::Text(Some(value.to_string()))
+/// Values of a statement.
+macro_rules! values {
+    ($($value:expr),+ $(,)?) => { [$($crate::row::Bound::value($value)),+] };
 }
 
-pub(super) fn int(value: impl Into<i64>) -> Value {
-    Value::Int(value.into())
-}
-
-pub(super) fn bind(query: AnyQuery<'_>, value: Value) -> AnyQuery<'_> {
-    match value {
+/// Binds further values.
+pub(super) fn bound(query: AnyQuery<'_>, values: impl IntoIterator<Item = Value>) -> AnyQuery<'_> {
+    values.into_iter().fold(query, |query, value| match value {
         Value::Text(text) => query.bind(text),
         Value::Int(int) => query.bind(int),
-    }
+    })
 }
 
 /// The statement for each chunk of ids, whose list stands in the place of `$ids`, after the parameters `before`.
-pub(super) fn for_ids<T: ToString>(sql: &str, before: &[Value], ids: &[T]) -> impl Iterator<Item = AnyQuery<'static>> {
+pub(super) fn for_ids<T: Bound + Clone>(
+    sql: &str,
+    before: &[Value],
+    ids: &[T],
+) -> impl Iterator<Item = AnyQuery<'static>> {
     padded(ids).map(move |chunk| {
-        let query = with_list(sql, before, chunk.len());
-        chunk.into_iter().fold(query, |query, id| query.bind(id.to_string()))
+        let sql = sql.replace("$ids", &list(chunk.len(), before.len()));
+        let ids = chunk.into_iter().map(Bound::value);
+        bound(sqlx::query(AssertSqlSafe(sql)), before.iter().cloned().chain(ids))
     })
-}
-
-/// Like [`for_ids`], for ids that are numbers.
-pub(super) fn for_numbers(sql: &str, before: &[Value], ids: &[i64]) -> impl Iterator<Item = AnyQuery<'static>> {
-    padded(ids).map(move |chunk| {
-        let query = with_list(sql, before, chunk.len());
-        chunk.into_iter().fold(query, |query, id| query.bind(*id))
-    })
-}
-
-fn with_list(sql: &str, before: &[Value], count: usize) -> AnyQuery<'static> {
-    let sql = sql.replace("$ids", &list(count, before.len()));
-    before.iter().cloned().fold(sqlx::query(AssertSqlSafe(sql)), bind)
 }
 
 /// The statement for each chunk of rows, whose placeholders stand in the place of `$rows`.
@@ -64,18 +56,39 @@ pub(super) fn for_rows<T, const N: usize>(
 ) -> impl Iterator<Item = AnyQuery<'static>> {
     rows.chunks(MAX_ROWS).map(move |chunk| {
         let sql = sql.replace("$rows", &placeholders(chunk.len(), N));
-        chunk.iter().flat_map(&values).fold(sqlx::query(AssertSqlSafe(sql)), bind)
+        bound(sqlx::query(AssertSqlSafe(sql)), chunk.iter().flat_map(&values))
     })
 }
 
 impl Connection {
+    /// Carries out a statement.
+    pub(super) async fn run(&mut self, query: AnyQuery<'_>) -> Result<(), sqlx::Error> {
+        self.execute(query).await.map(drop)
+    }
+
+    /// Carries out a statement. Returns how many rows it changed.
+    pub(super) async fn changed(&mut self, query: AnyQuery<'_>) -> Result<u64, sqlx::Error> {
+        Ok(self.execute(query).await?.rows_affected())
+    }
+
+    /// Carries out statements one after the other.
+    pub(super) async fn run_all(
+        &mut self,
+        queries: impl Iterator<Item = AnyQuery<'static>>,
+    ) -> Result<(), sqlx::Error> {
+        for query in queries {
+            self.execute(query).await?;
+        }
+        Ok(())
+    }
+
     /// Reads all rows of a query and maps them.
     pub(super) async fn all<T>(
         &mut self,
         query: AnyQuery<'_>,
         map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, sqlx::Error> {
-        query.fetch_all(self).await?.iter().map(map).collect()
+        self.fetch_all(query).await?.iter().map(map).collect()
     }
 
     /// Reads the row of a query and maps it; `None` if there is none.
@@ -84,7 +97,21 @@ impl Connection {
         query: AnyQuery<'_>,
         map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>,
     ) -> Result<Option<T>, sqlx::Error> {
-        query.fetch_optional(self).await?.as_ref().map(map).transpose()
+        self.fetch_optional(query).await?.as_ref().map(map).transpose()
+    }
+
+    /// Reads the one row of a query and maps it.
+    pub(super) async fn one<T>(
+        &mut self,
+        query: AnyQuery<'_>,
+        map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        self.optional(query, map).await?.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    /// Whether a query finds a row.
+    pub(super) async fn exists(&mut self, query: AnyQuery<'_>) -> Result<bool, sqlx::Error> {
+        Ok(self.fetch_optional(query).await?.is_some())
     }
 
     /// Reads and maps the rows of a statement for ids, as [`for_ids`] makes it.
@@ -92,12 +119,12 @@ impl Connection {
         &mut self,
         sql: &str,
         before: &[Value],
-        ids: &[impl ToString],
+        ids: &[impl Bound + Clone],
         mut map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
     ) -> Result<C, sqlx::Error> {
         let mut found = C::default();
         for query in for_ids(sql, before, ids) {
-            for row in query.fetch_all(&mut *self).await? {
+            for row in self.fetch_all(query).await? {
                 found.extend([map(&row)?]);
             }
         }
@@ -105,31 +132,44 @@ impl Connection {
     }
 }
 
+/// The methods of [`Connection`] that carry out one statement, on a connection of the pool.
+macro_rules! on_the_pool {
+    ($($name:ident $(<$T:ident>)? ($($map:ident: $Map:ty)?) -> $result:ty;)*) => {
+        impl Store {
+            $(pub(super) async fn $name $(<$T>)? (
+                &self,
+                query: AnyQuery<'_>,
+                $($map: $Map)?
+            ) -> Result<$result, StoreError> {
+                Ok(self.pool.acquire().await?.$name(query, $($map)?).await?)
+            })*
+        }
+    };
+}
+
+on_the_pool! {
+    run() -> ();
+    changed() -> u64;
+    exists() -> bool;
+    all<T>(map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>) -> Vec<T>;
+    optional<T>(map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>) -> Option<T>;
+    one<T>(map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>) -> T;
+}
+
 impl Store {
-    /// Reads all rows of a query and maps them.
-    pub(super) async fn all<T>(
-        &self,
-        query: AnyQuery<'_>,
-        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<Vec<T>, StoreError> {
-        Ok(query.fetch_all(&self.pool).await?.iter().map(map).collect::<Result<_, _>>()?)
+    /// Carries out each statement on a connection of its own.
+    pub(super) async fn run_all(&self, queries: impl Iterator<Item = AnyQuery<'static>>) -> Result<(), StoreError> {
+        for query in queries {
+            self.run(query).await?;
+        }
+        Ok(())
     }
 
-    /// Reads the row of a query and maps it; `None` if there is none.
-    pub(super) async fn optional<T>(
-        &self,
-        query: AnyQuery<'_>,
-        map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<Option<T>, StoreError> {
-        Ok(query.fetch_optional(&self.pool).await?.as_ref().map(map).transpose()?)
-    }
-
-    /// Reads and maps the rows of a statement for ids, as [`for_ids`] makes it.
     pub(super) async fn all_of<T, C: Default + Extend<T> + IntoIterator<Item = T>>(
         &self,
         sql: &str,
         before: &[Value],
-        ids: &[impl ToString],
+        ids: &[impl Bound + Clone],
         map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
     ) -> Result<C, StoreError> {
         match ids {
@@ -172,11 +212,6 @@ pub(super) fn list(count: usize, after: usize) -> String {
 /// A text as a part of a `LIKE` pattern whose escape is a backslash.
 pub(super) fn escaped_pattern(text: &str) -> String {
     text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
-}
-
-/// Binds the ids of an `IN` list.
-pub(super) fn bind_ids<'q>(query: AnyQuery<'q>, ids: &[impl ToString]) -> AnyQuery<'q> {
-    ids.iter().fold(query, |query, id| query.bind(id.to_string()))
 }
 
 /// Chunks for `IN` lists, and for rows that may be written twice. The last item is repeated until the length is a power

@@ -15,7 +15,7 @@ use sqlx::any::AnyRow;
 use super::orders::changes::OrderChanges;
 use super::pool::{ACQUIRE_TIMEOUT, Connection};
 use super::wallet::BusyBalances;
-use super::{Store, StoreError, row};
+use super::{Store, StoreError, column, row};
 use domain::{SaleId, UserId};
 
 /// How long a writing transaction waits for earlier ones. SQLite has one writer at a time, so waiting is normal there.
@@ -90,21 +90,20 @@ impl Tx {
     /// run one after the other.
     pub(super) async fn lock_user(&mut self, user: UserId) -> Result<(), sqlx::Error> {
         let sql = "UPDATE users SET role = role WHERE id = $1";
-        sqlx::query(sql).bind(user.to_string()).execute(&mut **self).await?;
-        Ok(())
+        self.run(query!(sql; user)).await
     }
 
     /// As [`Tx::lock_user`]. Locks nothing and returns `false` if the account was deleted.
     pub(super) async fn lock_kept_user(&mut self, user: UserId) -> Result<bool, sqlx::Error> {
         let sql = "UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL";
-        Ok(sqlx::query(sql).bind(user.to_string()).execute(&mut **self).await?.rows_affected() == 1)
+        Ok(self.changed(query!(sql; user)).await? == 1)
     }
 
     /// Locks the list of a sale until the end of the transaction. A transaction that is alone needs no lock.
     pub(super) async fn lock_list(&mut self, lock: ListLock, sale: SaleId) -> Result<(), sqlx::Error> {
         if !self.is_alone {
             let sql = format!("SELECT 1 WHERE {} IS NULL", lock.call(sale));
-            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **self).await?;
+            self.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
         }
         Ok(())
     }
@@ -152,7 +151,7 @@ impl Store {
     /// Asks the database for its time.
     pub async fn ask_time(&self) -> Result<Timestamp, StoreError> {
         let Some(clock) = &self.own_clock else {
-            let time = row::time(&sqlx::query(now!()).fetch_one(&self.pool).await?, "now_ms")?;
+            let time = self.one(query!(now!()), column("now_ms")).await?;
             *self.told_time.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), time));
             return Ok(time);
         };
@@ -168,7 +167,7 @@ impl Store {
     pub(super) async fn time_in(&self, tx: &mut Tx) -> Result<Timestamp, sqlx::Error> {
         match &self.own_clock {
             Some(clock) => Ok(clock.now()),
-            None => row::time(&sqlx::query(now!()).fetch_one(&mut **tx).await?, "now_ms"),
+            None => tx.one(query!(now!()), column("now_ms")).await,
         }
     }
 

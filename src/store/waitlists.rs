@@ -15,7 +15,7 @@ use sqlx::any::AnyRow;
 use crate::accounts::is_closed;
 use crate::mail::notify_all;
 use crate::pool::Connection;
-use crate::{LockPatience, StoreError, Tx, WaitlistStore, deposits, for_numbers, row, sales};
+use crate::{LockPatience, StoreError, Tx, WaitlistStore, column, deposits, row, sales};
 use domain::claim::Claim;
 use domain::{
     Bucket, MailKind, OrderId, OrderStatus, Phase, Sale, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist,
@@ -36,18 +36,17 @@ impl WaitlistStore<'_> {
         // Before the lock in share mode: two transactions that have it could not both get this one.
         let over = (self.time_in(tx).await? - waitlist::SEGMENT).as_millisecond();
         let sql = "UPDATE waitlists SET segment_ms = segment_ms WHERE sale_id = $1 AND segment_ms <= $2";
-        let is_first = sqlx::query(sql).bind(sale.0).bind(over).execute(&mut **tx).await?.rows_affected() == 1;
+        let is_first = tx.changed(query!(sql; sale, over)).await? == 1;
         let sql = match self.shares_clock() {
             true => "SELECT seed, segment_ms FROM waitlists WHERE sale_id = $1",
             false => "SELECT seed, segment_ms FROM waitlists WHERE sale_id = $1 FOR SHARE",
         };
-        let found = sqlx::query(sql).bind(sale.0).fetch_one(&mut **tx).await?;
-        let (seed, mut began, now) =
-            (row::parsed(&found, "seed")?, row::time(&found, "segment_ms")?, self.time_in(tx).await?);
+        let read = |row: &AnyRow| Ok((row::get(row, "seed")?, row::get(row, "segment_ms")?));
+        let (seed, mut began) = tx.one(query!(sql; sale), read).await?;
+        let now = self.time_in(tx).await?;
         if is_first {
             began = now;
-            let sql = "UPDATE waitlists SET segment_ms = $2 WHERE sale_id = $1";
-            sqlx::query(sql).bind(sale.0).bind(now.as_millisecond()).execute(&mut **tx).await?;
+            tx.run(query!("UPDATE waitlists SET segment_ms = $2 WHERE sale_id = $1"; sale, now)).await?;
         }
         Ok(RunningSegment { seed, began, now })
     }
@@ -57,9 +56,9 @@ impl WaitlistStore<'_> {
     /// waitlist.
     async fn lock_waitlist(self, tx: &mut Tx, sale: SaleId) -> Result<Option<(Timestamp, i64)>, sqlx::Error> {
         let sql = "UPDATE waitlists SET seed = seed WHERE sale_id = $1 RETURNING segment_ms";
-        let Some(found) = sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await? else { return Ok(None) };
+        let Some(began) = tx.optional(query!(sql; sale), column("segment_ms")).await? else { return Ok(None) };
         let now = self.time_in(tx).await?;
-        Ok(Some((now, waitlist::due_below(row::time(&found, "segment_ms")?, now))))
+        Ok(Some((now, waitlist::due_below(began, now))))
     }
 }
 
@@ -92,14 +91,7 @@ macro_rules! columns {
 }
 
 fn waiter(row: &AnyRow) -> Result<Waiter, sqlx::Error> {
-    Ok(Waiter {
-        user_id: row::parsed(row, "user_id")?,
-        quantity: row::int(row, "quantity")? as u32,
-        joined_at: row::time(row, "joined_at_ms")?,
-        place: row::int(row, "place")?,
-        state: row::parsed(row, "state")?,
-        order_id: row::optional_parsed(row, "order_id")?,
-    })
+    read!(row => Waiter { user_id, quantity, joined_at: "joined_at_ms", place, state, order_id })
 }
 
 const OWN: &str = select!(columns, "FROM waiters WHERE sale_id = $1 AND user_id = $2");
@@ -112,44 +104,40 @@ const WAITED: &str = "SELECT COUNT(*) AS accounts, CAST(COALESCE(SUM(quantity), 
 #[boxed]
 impl WaitlistStore<'_> {
     pub async fn waiter(self, sale: SaleId, user: UserId) -> Result<Option<Waiter>, StoreError> {
-        self.optional(sqlx::query(OWN).bind(sale.0).bind(user.to_string()), waiter).await
+        self.optional(query!(OWN; sale, user), waiter).await
     }
 
     /// The places of an account on all waitlists, for its export.
     pub(crate) async fn waiters_of(self, user: UserId) -> Result<Vec<(SaleId, Waiter)>, StoreError> {
         let sql = concat!("SELECT sale_id, ", columns!(), " FROM waiters WHERE user_id = $1 ORDER BY sale_id");
-        let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), waiter(row)?));
-        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+        let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, waiter(row)?));
+        self.all(query!(sql; user), read).await
     }
 
     /// The waitlists on which an account waits. The one that it joined last comes first.
     pub async fn waits_of(self, user: UserId, limit: i64) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT sale_id FROM waiters WHERE user_id = $1 AND state = 'waiting'
              ORDER BY joined_at_ms DESC, sale_id DESC LIMIT $2";
-        self.all(sqlx::query(sql).bind(user.to_string()).bind(limit), |row| Ok(SaleId(row::int(row, "sale_id")?))).await
+        self.all(query!(sql; user, limit), column("sale_id")).await
     }
 
     /// Accounts that wait before this one, at most [`MAX_COUNTED_WAITERS`].
     pub async fn waiters_ahead(self, sale: SaleId, of: &Waiter) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting'
                AND place <= $2 AND (place < $2 OR user_id < $3) ORDER BY place LIMIT $4) AS ahead";
-        let query = sqlx::query(sql).bind(sale.0).bind(of.place).bind(of.user_id.to_string());
-        let row = query.bind(MAX_COUNTED_WAITERS).fetch_one(&self.pool).await?;
-        Ok(row::int(&row, "n")?)
+        self.one(query!(sql; sale, of.place, of.user_id, MAX_COUNTED_WAITERS), column("n")).await
     }
 
     /// Accounts that wait, at most [`MAX_COUNTED_WAITERS`].
     pub async fn count_waiters(self, sale: SaleId) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting'
                ORDER BY place LIMIT $2) AS line";
-        let row = sqlx::query(sql).bind(sale.0).bind(MAX_COUNTED_WAITERS).fetch_one(&self.pool).await?;
-        Ok(row::int(&row, "n")?)
+        self.one(query!(sql; sale, MAX_COUNTED_WAITERS), column("n")).await
     }
 
     /// Whether accounts wait for units of a sale.
     pub async fn is_waited_for(self, sale: SaleId) -> Result<bool, StoreError> {
-        let sql = "SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting' LIMIT 1";
-        Ok(self.optional(sqlx::query(sql).bind(sale.0), |_| Ok(())).await?.is_some())
+        self.exists(query!("SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting' LIMIT 1"; sale)).await
     }
 
     /// Units of a sale that only accounts on its waitlist get.
@@ -163,10 +151,9 @@ impl WaitlistStore<'_> {
         let mut waited = HashMap::new();
         let sql = "SELECT sale_id FROM waitlists WHERE sale_id IN $ids AND EXISTS (SELECT 1 FROM waiters
                WHERE waiters.sale_id = waitlists.sale_id AND state = 'waiting')";
-        for query in for_numbers(sql, &[], &sales.iter().map(|sale| sale.0).collect::<Vec<_>>()) {
-            for sale in self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await? {
-                waited.insert(sale, self.waited_units(sale).await?);
-            }
+        let sales: Vec<SaleId> = self.all_of(sql, &[], sales, column("sale_id")).await?;
+        for sale in sales {
+            waited.insert(sale, self.waited_units(sale).await?);
         }
         Ok(waited)
     }
@@ -183,7 +170,7 @@ impl WaitlistStore<'_> {
         };
         let sql = "INSERT INTO waitlists (sale_id, seed) VALUES ($1, $2) ON CONFLICT DO NOTHING";
         let seed = WaitlistSeed::new(rand::random()).to_hex();
-        sqlx::query(sql).bind(id.0).bind(seed).execute(&mut *tx).await?;
+        tx.run(query!(sql; id, seed)).await?;
         let RunningSegment { seed, began, now } = self.share_waitlist(&mut tx, id).await?;
         let phase = sale.phase(now);
         if !matches!(phase, Phase::Open | Phase::SoldOut) {
@@ -201,12 +188,10 @@ impl WaitlistStore<'_> {
                place = excluded.place, state = 'waiting', called_at_ms = NULL, order_id = NULL,
                rejoined = CASE WHEN waiters.place < $6 THEN 1 ELSE waiters.rejoined END
              WHERE waiters.state <> 'waiting'";
-        let query = sqlx::query(sql).bind(id.0).bind(user.to_string()).bind(i64::from(quantity));
-        let query = query.bind(now.as_millisecond()).bind(waitlist::place(&seed, began, user));
-        let query = query.bind(waitlist::first_place(began));
-        let is_new = query.execute(&mut *tx).await?.rows_affected() == 1;
-        let row = sqlx::query(OWN).bind(id.0).bind(user.to_string()).fetch_one(&mut *tx).await?;
-        let own = waiter(&row)?;
+        let query =
+            query!(sql; id, user, quantity, now, waitlist::place(&seed, began, user), waitlist::first_place(began));
+        let is_new = tx.changed(query).await? == 1;
+        let own = tx.one(query!(OWN; id, user), waiter).await?;
         if !deposits::take(&mut tx, id, sale.eligibility.deposit_amount(), &[user]).await?.is_empty() {
             return Ok(WaitOutcome::DepositNeeded);
         }
@@ -219,7 +204,7 @@ impl WaitlistStore<'_> {
     pub async fn leave(self, sale: SaleId, user: UserId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE waiters SET state = 'left' WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'";
-        let left = sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?.rows_affected();
+        let left = tx.changed(query!(sql; sale, user)).await?;
         if left == 1 {
             deposits::withdraw(&mut tx, sale, user).await?;
         }
@@ -236,16 +221,15 @@ pub(crate) async fn waited_units(
     now: Timestamp,
 ) -> Result<i64, sqlx::Error> {
     let sql = "SELECT segment_ms FROM waitlists WHERE sale_id = $1";
-    let began = connection.optional(sqlx::query(sql).bind(sale.0), |row| row::time(row, "segment_ms")).await?;
+    let began = connection.optional(query!(sql; sale), column("segment_ms")).await?;
     let Some(began) = began else { return Ok(0) };
-    let query = sqlx::query(WAITED).bind(sale.0).bind(waitlist::due_below(began, now));
-    let found = query.bind(waitlist::MAX_KEEPING_WAITERS).fetch_one(&mut *connection).await?;
-    Ok(waitlist::units_kept(row::int(&found, "accounts")?, row::int(&found, "units")?))
+    let query = query!(WAITED; sale, waitlist::due_below(began, now), waitlist::MAX_KEEPING_WAITERS);
+    connection.one(query, |row| Ok(waitlist::units_kept(row::get(row, "accounts")?, row::get(row, "units")?))).await
 }
 
 async fn live_order(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<Option<OrderId>, sqlx::Error> {
     let sql = "SELECT id FROM orders WHERE sale_id = $1 AND user_id = $2 AND status IN ('unpaid', 'paid')";
-    tx.optional(sqlx::query(sql).bind(sale.0).bind(user.to_string()), |row| row::parsed(row, "id")).await
+    tx.optional(query!(sql; sale, user), column("id")).await
 }
 
 // Offers: the first accounts on a waitlist are called, each with the id of its future order. The stock backend grants
@@ -280,17 +264,11 @@ struct Turn {
 }
 
 fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
-    let order: Option<OrderId> = row::optional_parsed(row, "order_id")?;
-    let live: Option<OrderId> = row::optional_parsed(row, "live_order")?;
+    let order: Option<OrderId> = row::get(row, "order_id")?;
+    let live: Option<OrderId> = row::get(row, "live_order")?;
     // A live order with the called id is the offer itself, which is about to be recorded.
     let has_another = live.is_some() && live != order;
-    Ok(Turn {
-        user_id: row::parsed(row, "user_id")?,
-        quantity: row::int(row, "quantity")?,
-        place: row::int(row, "place")?,
-        order_id: order,
-        cannot_buy: is_closed(row)? || has_another,
-    })
+    read!(row => Turn { user_id, quantity, place, order_id = order, cannot_buy = is_closed(row)? || has_another })
 }
 
 #[boxed]
@@ -298,10 +276,9 @@ impl WaitlistStore<'_> {
     /// Sales in the stock backend that have a waitlist.
     pub async fn sales_with_waitlists(self) -> Result<Vec<Sale>, StoreError> {
         self.sales()
-            .sales_where(concat!(
-                "SELECT ",
-                sales::columns!(),
-                " FROM sales WHERE id IN (SELECT sale_id FROM waitlists) AND retired_at_ms IS NULL AND mode = 'rush'
+            .sales_where(select!(
+                sales::columns,
+                "FROM sales WHERE id IN (SELECT sale_id FROM waitlists) AND retired_at_ms IS NULL AND mode = 'rush'
              ORDER BY id"
             ))
             .await
@@ -311,7 +288,7 @@ impl WaitlistStore<'_> {
     pub async fn note_offers(self, sale: SaleId) -> Result<OffersMade, StoreError> {
         let called = "SELECT 1 FROM waiters JOIN orders ON orders.id = waiters.order_id
              WHERE waiters.sale_id = $1 AND state = 'waiting' AND order_id IS NOT NULL LIMIT 1";
-        if self.optional(sqlx::query(called).bind(sale.0), |_| Ok(())).await?.is_none() {
+        if !self.exists(query!(called; sale)).await? {
             return Ok(OffersMade::default());
         }
         let mut tx = self.begin_with(LockPatience::Short).await?;
@@ -319,20 +296,19 @@ impl WaitlistStore<'_> {
         let sql = "SELECT waiters.user_id, order_id, status, pay_by_ms FROM waiters
              JOIN orders ON orders.id = waiters.order_id
              WHERE waiters.sale_id = $1 AND state = 'waiting' AND order_id IS NOT NULL LIMIT $2";
-        let arrived = sqlx::query(sql).bind(sale.0).bind(MAX_CALLS).fetch_all(&mut *tx).await?;
+        let arrived = tx.fetch_all(query!(sql; sale, MAX_CALLS)).await?;
         let mut made = OffersMade::default();
         for row in &arrived {
-            let (user, order): (UserId, OrderId) = (row::parsed(row, "user_id")?, row::parsed(row, "order_id")?);
-            let status: OrderStatus = row::parsed(row, "status")?;
+            let (user, order): (UserId, OrderId) = (row::get(row, "user_id")?, row::get(row, "order_id")?);
+            let status: OrderStatus = row::get(row, "status")?;
             let set = match status {
                 OrderStatus::Rejected => "order_id = NULL, called_at_ms = NULL, since_ms = $3",
                 _ => "state = 'offered', since_ms = $3",
             };
             let sql = format!("UPDATE waiters SET {set} WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'");
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string());
-            query.bind(now.as_millisecond()).execute(&mut *tx).await?;
+            tx.run(query!(AssertSqlSafe(sql); sale, user, now)).await?;
             if status == OrderStatus::Unpaid {
-                let pay_by = row::time(row, "pay_by_ms")?;
+                let pay_by: Timestamp = row::get(row, "pay_by_ms")?;
                 let facts = json!({"sale": sale, "order": order, "pay_by": pay_by});
                 notify_all(&mut tx, &[user], MailKind::UnitOffered, &facts, Some(pay_by)).await?;
             }
@@ -391,8 +367,7 @@ impl WaitlistStore<'_> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT order_id FROM waiters WHERE sale_id = $1 AND state = 'offered'
                ORDER BY called_at_ms DESC LIMIT $2) AS latest
              JOIN orders ON orders.id = latest.order_id WHERE status = 'unpaid'";
-        let row = sqlx::query(sql).bind(sale.0).bind(MAX_COUNTED_WAITERS).fetch_one(&self.pool).await?;
-        Ok(row::int(&row, "n")?)
+        self.one(query!(sql; sale, MAX_COUNTED_WAITERS), column("n")).await
     }
 }
 
@@ -405,20 +380,17 @@ async fn next_turns(tx: &mut Tx, sale: SaleId, due_below: i64, after: Option<&Tu
          WHERE sale_id = $1 AND state = 'waiting' AND place < $2 AND place >= $3 AND (place > $3 OR user_id > $4)
          ORDER BY place, user_id LIMIT $5";
     let (place, user) = after.map_or((i64::MIN, String::new()), |turn| (turn.place, turn.user_id.to_string()));
-    let query = sqlx::query(sql).bind(sale.0).bind(due_below).bind(place).bind(user).bind(MAX_CALLS);
-    query.fetch_all(&mut **tx).await?.iter().map(turn).collect()
+    tx.all(query!(sql; sale, due_below, place, user, MAX_CALLS), turn).await
 }
 
 async fn call(tx: &mut Tx, sale: SaleId, user: UserId, now: jiff::Timestamp) -> Result<OrderId, sqlx::Error> {
     let order = OrderId::new(now);
     let sql = "UPDATE waiters SET order_id = $3, called_at_ms = $4 WHERE sale_id = $1 AND user_id = $2";
-    let query = sqlx::query(sql).bind(sale.0).bind(user.to_string()).bind(order.to_string());
-    query.bind(now.as_millisecond()).execute(&mut **tx).await?;
+    tx.run(query!(sql; sale, user, order, now)).await?;
     Ok(order)
 }
 
 async fn skip(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<(), sqlx::Error> {
     let sql = "UPDATE waiters SET state = 'skipped' WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'";
-    sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!(sql; sale, user)).await
 }

@@ -9,16 +9,16 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::str::FromStr;
 
 use boxed::boxed;
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::json;
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::{StoreError, Tx, WalletStore, for_rows, int, row, text};
+use crate::{StoreError, Tx, WalletStore, column, for_rows, row};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{OrderId, PacketId, PaymentId, SaleId, UserId};
 
@@ -88,7 +88,7 @@ async fn to_deleted_accounts(tx: &mut Tx, transfers: &[&Transfer]) -> Result<Vec
     let received: Vec<(&Transfer, UserId, i64)> = received.collect();
     let users: Vec<UserId> = received.iter().map(|(_, user, _)| *user).collect();
     let sql = "SELECT id FROM users WHERE id IN $ids AND deleted_at_ms IS NOT NULL";
-    let deleted: HashSet<UserId> = tx.all_of(sql, &[], &users, |row| row::parsed(row, "id")).await?;
+    let deleted: HashSet<UserId> = tx.all_of(sql, &[], &users, column("id")).await?;
     let forwarded = received.into_iter().filter(|(_, user, _)| deleted.contains(user));
     Ok(forwarded.map(|(transfer, user, amount)| Transfer::forwarded(&transfer.id, user, amount)).collect())
 }
@@ -128,9 +128,9 @@ async fn insert_transfers<'a>(
     let mut new = HashSet::with_capacity(transfers.len());
     let sql =
         "INSERT INTO wallet_transfers (id, kind, reference, at_ms) VALUES $rows ON CONFLICT DO NOTHING RETURNING id";
-    let values = |of: &&Transfer| [text(&of.id), text(of.kind), text(&of.reference), int(now.as_millisecond())];
+    let values = |of: &&Transfer| values![&of.id, of.kind, &of.reference, now];
     for query in for_rows(sql, &transfers, values) {
-        for row in query.fetch_all(&mut **tx).await? {
+        for row in tx.fetch_all(query).await? {
             new.insert(row::text(&row, "id")?);
         }
     }
@@ -147,8 +147,8 @@ pub(super) async fn lock(
     // This creates the row or updates it without a change. Either way it is locked from here on.
     let sql = "INSERT INTO wallet_balances (account, balance) VALUES $rows
          ON CONFLICT (account) DO UPDATE SET balance = wallet_balances.balance RETURNING account, balance";
-    for query in for_rows(sql, &accounts, |account| [text(account), int(0)]) {
-        for row in query.fetch_all(&mut **tx).await? {
+    for query in for_rows(sql, &accounts, |account| values![account, 0_i64]) {
+        for row in tx.fetch_all(query).await? {
             balances.insert(row::text(&row, "account")?, row::int(&row, "balance")?);
         }
     }
@@ -161,12 +161,7 @@ async fn insert_entries(tx: &mut Tx, transfers: &[&Transfer], now: Timestamp) ->
         .flat_map(|transfer| transfer.moves.iter().map(|(account, amount)| (transfer.id.as_str(), *account, *amount)))
         .collect();
     let sql = "INSERT INTO wallet_entries (transfer_id, account, amount, at_ms) VALUES $rows";
-    for query in for_rows(sql, &entries, |(of, account, amount)| {
-        [text(of), text(account), int(*amount), int(now.as_millisecond())]
-    }) {
-        query.execute(&mut **tx).await?;
-    }
-    Ok(())
+    tx.run_all(for_rows(sql, &entries, |(of, account, amount)| values![of, account, *amount, now])).await
 }
 
 /// Writes balances. Their rows exist and are locked.
@@ -174,10 +169,7 @@ async fn set_balances(tx: &mut Tx, balances: &BTreeMap<String, i64>) -> Result<(
     let balances: Vec<(&String, &i64)> = balances.iter().collect();
     let sql = "INSERT INTO wallet_balances (account, balance) VALUES $rows
          ON CONFLICT (account) DO UPDATE SET balance = excluded.balance";
-    for query in for_rows(sql, &balances, |(account, balance)| [text(account), int(**balance)]) {
-        query.execute(&mut **tx).await?;
-    }
-    Ok(())
+    tx.run_all(for_rows(sql, &balances, |(account, balance)| values![account, **balance])).await
 }
 
 // Balances and statements of ledger accounts.
@@ -252,37 +244,34 @@ impl WalletEntry {
     }
 }
 
+/// What a transfer is about. The column has a text, also of ids that are numbers.
+fn reference<T: FromStr>(row: &AnyRow) -> Result<T, sqlx::Error> {
+    row::text(row, "reference")?.parse().map_err(|_| row::undecodable("reference"))
+}
+
 fn entry(row: &AnyRow) -> Result<WalletEntry, sqlx::Error> {
-    let kind: TransferKind = row::parsed(row, "kind")?;
+    let kind: TransferKind = row::get(row, "kind")?;
     let about = match kind {
-        TransferKind::TopUp => Some(EntrySubject::Payment { id: row::parsed(row, "reference")? }),
-        TransferKind::Pay | TransferKind::Refund => match row.try_get::<Option<i64>, _>("sale_id")? {
-            Some(sale) => Some(EntrySubject::Order { sale_id: SaleId(sale), id: row::parsed(row, "reference")? }),
+        TransferKind::TopUp => Some(EntrySubject::Payment { id: reference(row)? }),
+        TransferKind::Pay | TransferKind::Refund => match row::get(row, "sale_id")? {
+            Some(sale_id) => Some(EntrySubject::Order { sale_id, id: reference(row)? }),
             None => None,
         },
         TransferKind::Fund | TransferKind::Claim | TransferKind::Return => {
-            Some(EntrySubject::Packet { id: row::parsed(row, "reference")? })
+            Some(EntrySubject::Packet { id: reference(row)? })
         }
-        TransferKind::Deposit | TransferKind::DepositReturn => {
-            Some(EntrySubject::Sale { id: row::parsed(row, "reference")? })
-        }
+        TransferKind::Deposit | TransferKind::DepositReturn => Some(EntrySubject::Sale { id: reference(row)? }),
         TransferKind::GiveUp => None,
     };
-    Ok(WalletEntry {
-        id: row::text(row, "transfer_id")?,
-        kind,
-        amount: row::int(row, "amount")?,
-        at: row::time(row, "at_ms")?,
-        about,
-    })
+    read!(row => WalletEntry { id: "transfer_id", kind = kind, amount, at: "at_ms", about = about })
 }
 
 #[boxed]
 impl WalletStore<'_> {
     /// The balance of an account, in minor units.
     pub async fn balance(self, account: LedgerAccount) -> Result<i64, StoreError> {
-        let query = sqlx::query("SELECT balance FROM wallet_balances WHERE account = $1").bind(account.to_string());
-        Ok(self.optional(query, |row| row::int(row, "balance")).await?.unwrap_or_default())
+        let query = query!("SELECT balance FROM wallet_balances WHERE account = $1"; account);
+        Ok(self.optional(query, column("balance")).await?.unwrap_or_default())
     }
 
     /// The lines of an account, newest first, older than `before`.
@@ -298,7 +287,7 @@ impl WalletStore<'_> {
                LEFT JOIN orders o ON t.kind IN ('pay', 'refund') AND o.id = t.reference
              WHERE e.account = $1 AND e.at_ms <= $2 AND (e.at_ms < $2 OR e.transfer_id < $3)
              ORDER BY e.at_ms DESC, e.transfer_id DESC LIMIT $4";
-        self.all(sqlx::query(sql).bind(account.to_string()).bind(at).bind(id).bind(limit), entry).await
+        self.all(query!(sql; account, at, id, limit), entry).await
     }
 }
 
@@ -341,7 +330,7 @@ mod tests {
     }
 
     async fn change(store: &Store, sql: &str) {
-        sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&store.pool).await.unwrap();
+        store.run(query!(AssertSqlSafe(sql.to_owned()))).await.unwrap();
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::{AccountStore, AnyQuery, StoreError, Tx, row};
+use crate::{AccountStore, StoreError, Tx, column};
 use domain::{Address, AddressId, UserId};
 
 /// Addresses in one user's address book.
@@ -59,12 +59,6 @@ pub enum AddressRefusal {
     Store(#[from] StoreError),
 }
 
-impl From<sqlx::Error> for AddressRefusal {
-    fn from(error: sqlx::Error) -> Self {
-        AddressRefusal::Store(error.into())
-    }
-}
-
 macro_rules! columns {
     () => {
         "id, recipient, phone, country, region, city, line1, line2, postal_code, is_default"
@@ -75,20 +69,8 @@ macro_rules! columns {
 const ONE: &str = select!(columns, "FROM addresses WHERE user_id = $1 AND id = $2");
 
 fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
-    Ok(SavedAddress {
-        id: row::parsed(row, "id")?,
-        is_default: row::int(row, "is_default")? == 1,
-        address: Address {
-            recipient: row::text(row, "recipient")?,
-            phone: row::text(row, "phone")?,
-            country: row::text(row, "country")?,
-            region: row::text(row, "region")?,
-            city: row::text(row, "city")?,
-            line1: row::text(row, "line1")?,
-            line2: row::text(row, "line2")?,
-            postal_code: row::text(row, "postal_code")?,
-        },
-    })
+    let address = read!(row => Address { recipient, phone, country, region, city, line1, line2, postal_code })?;
+    read!(row => SavedAddress { id, is_default, address = address })
 }
 
 #[boxed]
@@ -96,12 +78,12 @@ impl AccountStore<'_> {
     /// A user's addresses, the default one first, then the newest.
     pub async fn addresses_of(self, user: UserId) -> Result<Vec<SavedAddress>, StoreError> {
         let sql = select!(columns, "FROM addresses WHERE user_id = $1 ORDER BY is_default DESC, id DESC");
-        self.all(sqlx::query(sql).bind(user.to_string()), saved).await
+        self.all(query!(sql; user), saved).await
     }
 
     /// An address, if it is this user's.
     pub async fn address(self, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, StoreError> {
-        self.optional(sqlx::query(ONE).bind(user.to_string()).bind(id.to_string()), saved).await
+        self.optional(query!(ONE; user, id), saved).await
     }
 
     /// Saves a new address (without `edit`) or changes one. The first address becomes the default, and so does one saved
@@ -137,8 +119,7 @@ impl AccountStore<'_> {
     pub async fn set_default_address(self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         tx.lock_kept_user(user).await?;
-        let known = sqlx::query("SELECT 1 FROM addresses WHERE user_id = $1 AND id = $2");
-        if known.bind(user.to_string()).bind(id.to_string()).fetch_optional(&mut *tx).await?.is_none() {
+        if !tx.exists(query!("SELECT 1 FROM addresses WHERE user_id = $1 AND id = $2"; user, id)).await? {
             return Ok(false);
         }
         set_default(&mut tx, user, Some(id)).await?;
@@ -151,28 +132,27 @@ impl AccountStore<'_> {
         let mut tx = self.begin().await?;
         tx.lock_kept_user(user).await?;
         expect(&mut tx, user, edit).await?;
-        sqlx::query("DELETE FROM addresses WHERE id = $1").bind(edit.id.to_string()).execute(&mut *tx).await?;
+        tx.run(query!("DELETE FROM addresses WHERE id = $1"; edit.id)).await?;
         set_default(&mut tx, user, None).await?;
         Ok(tx.commit().await?)
     }
 }
 
 async fn count(tx: &mut Tx, user: UserId) -> Result<i64, sqlx::Error> {
-    let count = sqlx::query("SELECT COUNT(*) AS n FROM addresses WHERE user_id = $1");
-    row::int(&count.bind(user.to_string()).fetch_one(&mut **tx).await?, "n")
+    tx.one(query!("SELECT COUNT(*) AS n FROM addresses WHERE user_id = $1"; user), column("n")).await
 }
 
 async fn add(tx: &mut Tx, user: UserId, address: &Address, now: Timestamp) -> Result<AddressId, sqlx::Error> {
     let id = AddressId(Uuid::now_v7());
     let sql = "INSERT INTO addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code,
            is_default, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)";
-    let query = sqlx::query(sql).bind(id.to_string()).bind(user.to_string());
-    bind_address(query, address).bind(now.as_millisecond()).execute(&mut **tx).await?;
+    let Address { recipient, phone, country, region, city, line1, line2, postal_code } = address;
+    tx.run(query!(sql; id, user, recipient, phone, country, region, city, line1, line2, postal_code, now)).await?;
     Ok(id)
 }
 
 async fn read(tx: &mut Tx, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, sqlx::Error> {
-    tx.optional(sqlx::query(ONE).bind(user.to_string()).bind(id.to_string()), saved).await
+    tx.optional(query!(ONE; user, id), saved).await
 }
 
 /// Checks that the address exists in one of the expected versions. The caller has locked the user's row.
@@ -188,29 +168,19 @@ async fn change(tx: &mut Tx, id: AddressId, address: &Address) -> Result<(), sql
     let sql =
         "UPDATE addresses SET recipient = $2, phone = $3, country = $4, region = $5, city = $6, line1 = $7, line2 = $8,
            postal_code = $9 WHERE id = $1";
-    bind_address(sqlx::query(sql).bind(id.to_string()), address).execute(&mut **tx).await?;
-    Ok(())
-}
-
-/// Binds the fields of an address in the order of the columns.
-fn bind_address<'q>(query: AnyQuery<'q>, address: &Address) -> AnyQuery<'q> {
     let Address { recipient, phone, country, region, city, line1, line2, postal_code } = address;
-    let query = query.bind(recipient).bind(phone).bind(country).bind(region);
-    query.bind(city).bind(line1).bind(line2).bind(postal_code)
+    tx.run(query!(sql; id, recipient, phone, country, region, city, line1, line2, postal_code)).await
 }
 
 /// Makes `id` the default address; without `id`, the newest one if there is no default.
 async fn set_default(tx: &mut Tx, user: UserId, id: Option<AddressId>) -> Result<(), sqlx::Error> {
     if let Some(id) = id {
-        let clear =
-            sqlx::query("UPDATE addresses SET is_default = 0 WHERE user_id = $1 AND id <> $2 AND is_default = 1");
-        clear.bind(user.to_string()).bind(id.to_string()).execute(&mut **tx).await?;
-        let set = sqlx::query("UPDATE addresses SET is_default = 1 WHERE user_id = $1 AND id = $2");
-        set.bind(user.to_string()).bind(id.to_string()).execute(&mut **tx).await?;
-        return Ok(());
+        let clear = "UPDATE addresses SET is_default = 0 WHERE user_id = $1 AND id <> $2 AND is_default = 1";
+        tx.run(query!(clear; user, id)).await?;
+        let set = "UPDATE addresses SET is_default = 1 WHERE user_id = $1 AND id = $2";
+        return tx.run(query!(set; user, id)).await;
     }
     let sql = "UPDATE addresses SET is_default = 1 WHERE id = (SELECT MAX(id) FROM addresses WHERE user_id = $1)
            AND NOT EXISTS (SELECT 1 FROM addresses WHERE user_id = $1 AND is_default = 1)";
-    sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!(sql; user)).await
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
 use crate::accounts::{self, contacts, key, log_own_change, sessions};
-use crate::{AccountStore, NewSession, Revocation, StoreError, Tx, User, audit_log, mail, row};
+use crate::{AccountStore, NewSession, Revocation, StoreError, Tx, User, audit_log, mail};
 use domain::{AuditAction, MailKind, Role, UserId};
 
 /// Why an account was not changed.
@@ -26,12 +26,6 @@ pub enum AccountChangeRefusal {
     StaleVersion,
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl From<sqlx::Error> for AccountChangeRefusal {
-    fn from(error: sqlx::Error) -> Self {
-        AccountChangeRefusal::Store(error.into())
-    }
 }
 
 /// The actor in the audit log for a command on the server. No account can have this name.
@@ -118,7 +112,7 @@ impl AccountStore<'_> {
         let number = sessions::next_number(&mut tx).await?;
         let sql = "UPDATE users SET password_hash = $2, must_change_password = 0,
                password_expires_at_ms = NULL WHERE id = $1";
-        sqlx::query(sql).bind(id.to_string()).bind(password_hash).execute(&mut *tx).await?;
+        tx.run(query!(sql; id, password_hash)).await?;
         let ended = sessions::end_all(&mut tx, number, id, now).await?;
         contacts::end_links(&mut tx, id).await?;
         mail::notify(&mut tx, id, MailKind::PasswordChanged, json!({})).await?;
@@ -135,9 +129,7 @@ impl AccountStore<'_> {
 
     /// The user has to choose another password before anything else.
     pub async fn require_new_password(self, id: UserId) -> Result<(), StoreError> {
-        let query = sqlx::query("UPDATE users SET must_change_password = 1 WHERE id = $1").bind(id.to_string());
-        query.execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("UPDATE users SET must_change_password = 1 WHERE id = $1"; id)).await
     }
 
     /// Changes an account if the actor is allowed to, and logs it.
@@ -221,8 +213,7 @@ async fn carry_out(
 ) -> Result<(User, Option<Revocation>), AccountChangeRefusal> {
     let id = before.id;
     apply(tx, id, change, now).await?;
-    let next = "UPDATE users SET version = version + 1 WHERE id = $1";
-    sqlx::query(next).bind(id.to_string()).execute(&mut **tx).await?;
+    tx.run(query!("UPDATE users SET version = version + 1 WHERE id = $1"; id)).await?;
     tell(tx, before, change).await?;
     let ended = match change {
         AccountChange::Unblock => None,
@@ -259,8 +250,9 @@ async fn check_allowed(
     if change.removes_an_owner() && of.role == Role::Admin {
         let others = "SELECT 1 FROM users WHERE role = 'admin' AND id <> $1 AND blocked_at_ms IS NULL
                       AND deleted_at_ms IS NULL LIMIT 1";
-        let others = sqlx::query(others).bind(of.id.to_string()).fetch_optional(&mut **tx).await?;
-        others.ok_or(AccountChangeRefusal::LastOwner)?;
+        if !tx.exists(query!(others; of.id)).await? {
+            return Err(AccountChangeRefusal::LastOwner);
+        }
     }
     Ok(())
 }
@@ -280,33 +272,28 @@ async fn apply(tx: &mut Tx, id: UserId, change: &AccountChange, now: Timestamp) 
     let id = id.to_string();
     let query = match change {
         AccountChange::Block { reason } => {
-            sqlx::query("UPDATE users SET blocked_at_ms = $2, blocked_reason = $3 WHERE id = $1")
-                .bind(id)
-                .bind(now.as_millisecond())
-                .bind(reason)
+            query!("UPDATE users SET blocked_at_ms = $2, blocked_reason = $3 WHERE id = $1"; id, now, reason)
         }
         AccountChange::Unblock => {
-            sqlx::query("UPDATE users SET blocked_at_ms = NULL, blocked_reason = NULL WHERE id = $1").bind(id)
+            query!("UPDATE users SET blocked_at_ms = NULL, blocked_reason = NULL WHERE id = $1"; id)
         }
         AccountChange::SetRole(role) => {
-            sqlx::query("UPDATE users SET role = $2 WHERE id = $1").bind(id).bind(role.as_str())
+            query!("UPDATE users SET role = $2 WHERE id = $1"; id, role)
         }
         AccountChange::ResetSecondFactor => {
             for sql in ["DELETE FROM recovery_codes WHERE user_id = $1", "DELETE FROM passkeys WHERE user_id = $1"] {
-                sqlx::query(sql).bind(&id).execute(&mut **tx).await?;
+                tx.run(query!(sql; &id)).await?;
             }
-            sqlx::query("UPDATE users SET second_factor = NULL WHERE id = $1").bind(id)
+            query!("UPDATE users SET second_factor = NULL WHERE id = $1"; id)
         }
-        AccountChange::ResetPassword { hash, expires_at } => sqlx::query(
-            "UPDATE users SET password_hash = $2, must_change_password = 1, password_expires_at_ms = $3 WHERE id = $1",
-        )
-        .bind(id)
-        .bind(hash)
-        .bind(expires_at.as_millisecond()),
+        AccountChange::ResetPassword { hash, expires_at } => {
+            let sql = "UPDATE users SET password_hash = $2, must_change_password = 1, password_expires_at_ms = $3
+                 WHERE id = $1";
+            query!(sql; id, hash, expires_at)
+        }
         AccountChange::EndSessions => return Ok(()),
     };
-    query.execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query).await
 }
 
 // The rules that owners set for all staff.
@@ -320,22 +307,21 @@ pub struct StaffPolicy {
 }
 
 fn policy(row: &AnyRow) -> Result<StaffPolicy, sqlx::Error> {
-    let second_factor_required = row::int(row, "second_factor_required")? != 0;
-    Ok(StaffPolicy { second_factor_required, version: row::int(row, "version")? })
+    read!(row => StaffPolicy { second_factor_required, version })
 }
 
 #[boxed]
 impl AccountStore<'_> {
     pub async fn staff_policy(self) -> Result<StaffPolicy, StoreError> {
         let sql = "SELECT second_factor_required, version FROM staff_policy WHERE id = 1";
-        Ok(policy(&sqlx::query(sql).fetch_one(&self.pool).await?)?)
+        self.one(query!(sql), policy).await
     }
 
     /// Requires a second factor if no account has this name. Returns whether it did.
     pub async fn require_second_factor_without(self, username: &str) -> Result<bool, StoreError> {
         let sql = "UPDATE staff_policy SET second_factor_required = 1, version = version + 1
                    WHERE id = 1 AND NOT EXISTS (SELECT 1 FROM users WHERE username_key = $1)";
-        Ok(sqlx::query(sql).bind(key(username)).execute(&self.pool).await?.rows_affected() == 1)
+        Ok(self.changed(query!(sql; key(username))).await? == 1)
     }
 
     /// Sets the rule, with a line in the audit log. Returns `None` and changes nothing if the policy is in none of the
@@ -351,12 +337,11 @@ impl AccountStore<'_> {
         // This locks the row.
         let next =
             "UPDATE staff_policy SET version = version + 1 WHERE id = 1 RETURNING second_factor_required, version";
-        let next = policy(&sqlx::query(next).fetch_one(&mut *tx).await?)?;
+        let next = tx.one(query!(next), policy).await?;
         if versions.is_some_and(|versions| !versions.contains(&(next.version - 1))) {
             return Ok(None);
         }
-        let sql = "UPDATE staff_policy SET second_factor_required = $1 WHERE id = 1";
-        sqlx::query(sql).bind(i64::from(required)).execute(&mut *tx).await?;
+        tx.run(query!("UPDATE staff_policy SET second_factor_required = $1 WHERE id = 1"; required)).await?;
         let before = json!({"second_factor": next.second_factor_required});
         let after = json!({"second_factor": required});
         audit_log::log(&mut tx, &actor.name, AuditAction::StaffPolicy, "staff", Some(&before), Some(&after), now)

@@ -3,14 +3,13 @@
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::accounts::{self, credentials, log_own_change, sessions};
 use crate::mail::{NewMail, notify, write};
 use crate::{
     AccountChangeRefusal, AccountStore, Actor, CredentialStore, Revocation, SessionRow, StoreError, Tx, User,
-    audit_log, row,
+    audit_log, column, row,
 };
 use domain::{AuditAction, Locale, MailAddress, MailKind, Role, UserId};
 
@@ -37,13 +36,9 @@ pub struct RegistrationDevice<'a> {
 
 fn contact(row: &AnyRow) -> Result<RegistrationContact, sqlx::Error> {
     let address = row::text(row, "address")?;
-    Ok(RegistrationContact {
-        id: row::text(row, "id")?,
-        challenge: row::text(row, "challenge")?,
-        address: MailAddress::parse(&address).ok_or_else(|| row::undecodable("address"))?,
-        locale: row::parsed(row, "locale")?,
-        is_verified: row::optional_time(row, "verified_at_ms")?.is_some(),
-        expires_at: row::time(row, "expires_at_ms")?,
+    read!(row => RegistrationContact {
+        id, challenge, address = MailAddress::parse(&address).ok_or_else(|| row::undecodable("address"))?, locale,
+        is_verified = row::get::<Option<Timestamp>>(row, "verified_at_ms")?.is_some(), expires_at: "expires_at_ms",
     })
 }
 
@@ -53,17 +48,11 @@ impl AccountStore<'_> {
     /// address is verified for an account, the account's owner gets a notice instead.
     pub async fn enter_contact(self, new: &RegistrationContact) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        sqlx::query(
+        let sql =
             "INSERT INTO registration_contacts (id, challenge, address, locale, expires_at_ms) VALUES ($1, $2, $3, $4, $5)
-             ON CONFLICT (id) DO UPDATE SET address = excluded.address, locale = excluded.locale, verified_at_ms = NULL",
-        )
-        .bind(&new.id)
-        .bind(&new.challenge)
-        .bind(new.address.as_str())
-        .bind(new.locale.as_str())
-        .bind(new.expires_at.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
+             ON CONFLICT (id) DO UPDATE SET address = excluded.address, locale = excluded.locale,
+               verified_at_ms = NULL";
+        tx.run(query!(sql; &new.id, &new.challenge, new.address.as_str(), new.locale, new.expires_at)).await?;
         if !tell_holder(&mut tx, &new.address, None).await? {
             let (kind, facts) = (MailKind::Registration, json!({"challenge": new.id}));
             let mail = NewMail::by_mail(None, new.address.as_str(), new.locale, kind, facts);
@@ -76,7 +65,7 @@ impl AccountStore<'_> {
     pub async fn contact_of(self, id: &str) -> Result<Option<RegistrationContact>, StoreError> {
         let sql = "SELECT id, challenge, address, locale, verified_at_ms, expires_at_ms FROM registration_contacts
              WHERE id = $1";
-        self.optional(sqlx::query(sql).bind(id), contact).await
+        self.optional(query!(sql; id), contact).await
     }
 
     /// Records that the owner of an address has confirmed it. Returns `false` if another address was entered since, or
@@ -85,15 +74,13 @@ impl AccountStore<'_> {
         let now = self.now().await?.as_millisecond();
         let sql = "UPDATE registration_contacts SET verified_at_ms = COALESCE(verified_at_ms, $3)
              WHERE id = $1 AND address = $2";
-        Ok(sqlx::query(sql).bind(id).bind(address.as_str()).bind(now).execute(&self.pool).await?.rows_affected() == 1)
+        Ok(self.changed(query!(sql; id, address.as_str(), now)).await? == 1)
     }
 
     /// Deletes addresses of expired challenges, which are refused anyway.
     pub async fn purge_contacts(self) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
-        let sql = "DELETE FROM registration_contacts WHERE expires_at_ms <= $1";
-        sqlx::query(sql).bind(now).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("DELETE FROM registration_contacts WHERE expires_at_ms <= $1"; now)).await
     }
 }
 
@@ -106,23 +93,17 @@ pub(super) async fn hand_over(
     device: RegistrationDevice<'_>,
 ) -> Result<bool, sqlx::Error> {
     let sql = "DELETE FROM registration_contacts WHERE id = $1 AND address = $2 AND verified_at_ms IS NOT NULL";
-    let query = sqlx::query(sql).bind(&contact.id).bind(contact.address.as_str());
-    if query.execute(&mut **tx).await?.rows_affected() == 0 {
+    let query = query!(sql; &contact.id, contact.address.as_str());
+    if tx.changed(query).await? == 0 {
         return Ok(false);
     }
-    let added = sqlx::query(
+    let sql =
         "INSERT INTO mail_addresses (user_id, address, address_key, verified_at_ms, locale) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT DO NOTHING",
-    )
-    .bind(user.id.to_string())
-    .bind(contact.address.as_str())
-    .bind(contact.address.key())
-    .bind(tx.now.as_millisecond())
-    .bind(contact.locale.as_str())
-    .execute(&mut **tx)
-    .await?;
+         ON CONFLICT DO NOTHING";
+    let query = query!(sql; user.id, contact.address.as_str(), contact.address.key(), tx.now, contact.locale);
+    let added = tx.changed(query).await?;
     credentials::remember_device(tx, user.id, device.agent, device.address).await?;
-    Ok(added.rows_affected() == 1)
+    Ok(added == 1)
 }
 
 // The mail address of an account: entered, then verified by a link that was sent to it. An address is verified for one
@@ -143,26 +124,20 @@ pub struct AccountMail {
 }
 
 fn account_mail(row: &AnyRow) -> Result<AccountMail, sqlx::Error> {
-    Ok(AccountMail {
-        address: row.try_get("address")?,
-        verified_at: row::optional_time(row, "verified_at_ms")?,
-        pending: row.try_get("pending")?,
-        locale: row::parsed(row, "locale")?,
-        recovery: row::int(row, "recovery")?,
-    })
+    read!(row => AccountMail { address, verified_at: "verified_at_ms", pending, locale, recovery })
 }
 
 #[boxed]
 impl AccountStore<'_> {
     pub async fn mail_of(self, user: UserId) -> Result<Option<AccountMail>, StoreError> {
         let sql = "SELECT address, verified_at_ms, pending, locale, recovery FROM mail_addresses WHERE user_id = $1";
-        self.optional(sqlx::query(sql).bind(user.to_string()), account_mail).await
+        self.optional(query!(sql; user), account_mail).await
     }
 
     /// The account for which an address is verified.
     pub async fn user_with_address(self, address: &MailAddress) -> Result<Option<UserId>, StoreError> {
-        let query = sqlx::query("SELECT user_id FROM mail_addresses WHERE address_key = $1").bind(address.key());
-        self.optional(query, |row| row::parsed(row, "user_id")).await
+        let query = query!("SELECT user_id FROM mail_addresses WHERE address_key = $1"; address.key());
+        self.optional(query, column("user_id")).await
     }
 
     /// Stores an address until it is verified, and sends it the link for this. If it is verified for another account,
@@ -170,17 +145,10 @@ impl AccountStore<'_> {
     pub async fn enter_address(self, user: UserId, new: &MailAddress, locale: Locale) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
-        let number = sqlx::query(
-            "INSERT INTO mail_addresses (user_id, pending, verification, locale) VALUES ($1, $2, 1, $3)
+        let sql = "INSERT INTO mail_addresses (user_id, pending, verification, locale) VALUES ($1, $2, 1, $3)
              ON CONFLICT (user_id) DO UPDATE SET pending = excluded.pending, locale = excluded.locale,
-               verification = mail_addresses.verification + 1 RETURNING verification",
-        )
-        .bind(user.to_string())
-        .bind(new.as_str())
-        .bind(locale.as_str())
-        .fetch_one(&mut *tx)
-        .await?;
-        let number = row::int(&number, "verification")?;
+               verification = mail_addresses.verification + 1 RETURNING verification";
+        let number: i64 = tx.one(query!(sql; user, new.as_str(), locale), column("verification")).await?;
         if !tell_holder(&mut tx, new, Some(user)).await? {
             let (kind, facts) = (MailKind::Verification, json!({"number": number}));
             write(&mut tx, &[NewMail::by_mail(Some(user), new.as_str(), locale, kind, facts)]).await?;
@@ -201,23 +169,17 @@ impl AccountStore<'_> {
         let mut tx = self.begin().await?;
         tx.lock_user(user.id).await?;
         let sql = "SELECT 1 FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
-        let other = sqlx::query(sql).bind(address.key()).bind(user.id.to_string()).fetch_optional(&mut *tx).await?;
+        let is_taken = tx.exists(query!(sql; address.key(), user.id)).await?;
         let pending = "SELECT 1 FROM mail_addresses WHERE user_id = $1 AND pending = $2 AND verification = $3";
-        let pending = sqlx::query(pending).bind(user.id.to_string()).bind(address.as_str()).bind(number);
-        if other.is_some() || pending.fetch_optional(&mut *tx).await?.is_none() {
+        let pending = query!(pending; user.id, address.as_str(), number);
+        if is_taken || !tx.exists(pending).await? {
             return Ok(false);
         }
         notify(&mut tx, user.id, MailKind::AddressChanged, json!({})).await?;
         let now = tx.now;
-        sqlx::query(
-            "UPDATE mail_addresses SET address = pending, address_key = $2, verified_at_ms = $3, pending = NULL,
-               verification = verification + 1, recovery = recovery + 1 WHERE user_id = $1",
-        )
-        .bind(user.id.to_string())
-        .bind(address.key())
-        .bind(now.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
+        let sql = "UPDATE mail_addresses SET address = pending, address_key = $2, verified_at_ms = $3, pending = NULL,
+               verification = verification + 1, recovery = recovery + 1 WHERE user_id = $1";
+        tx.run(query!(sql; user.id, address.key(), now)).await?;
         credentials::remember_devices(&mut tx, user.id, sessions).await?;
         log_own_change(&mut tx, user, AuditAction::VerifyMail, now).await?;
         tx.commit().await?;
@@ -232,9 +194,8 @@ impl AccountStore<'_> {
         let now = tx.now;
         let sql = "UPDATE mail_addresses SET address = NULL, address_key = NULL, verified_at_ms = NULL, pending = NULL,
                verification = verification + 1, recovery = recovery + 1 WHERE user_id = $1";
-        sqlx::query(sql).bind(user.id.to_string()).execute(&mut *tx).await?;
-        let devices = "DELETE FROM known_devices WHERE user_id = $1";
-        sqlx::query(devices).bind(user.id.to_string()).execute(&mut *tx).await?;
+        tx.run(query!(sql; user.id)).await?;
+        tx.run(query!("DELETE FROM known_devices WHERE user_id = $1"; user.id)).await?;
         log_own_change(&mut tx, user, AuditAction::RemoveMail, now).await?;
         Ok(tx.commit().await?)
     }
@@ -245,11 +206,12 @@ impl AccountStore<'_> {
 async fn tell_holder(tx: &mut Tx, address: &MailAddress, asking: Option<UserId>) -> Result<bool, sqlx::Error> {
     let sql = "SELECT user_id, address, locale FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
     let asking = asking.map(|user| user.to_string()).unwrap_or_default();
-    let query = sqlx::query(sql).bind(address.key()).bind(asking);
-    let Some(holder) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
-    let (user, locale) = (row::parsed(&holder, "user_id")?, row::parsed(&holder, "locale")?);
-    let recipient = row::text(&holder, "address")?;
-    write(tx, &[NewMail::by_mail(Some(user), recipient, locale, MailKind::AddressInUse, json!({}))]).await?;
+    let notice = |row: &AnyRow| {
+        let (user, locale) = (row::get(row, "user_id")?, row::get(row, "locale")?);
+        Ok(NewMail::by_mail(Some(user), row::text(row, "address")?, locale, MailKind::AddressInUse, json!({})))
+    };
+    let Some(notice) = tx.optional(query!(sql; address.key(), asking), notice).await? else { return Ok(false) };
+    write(tx, &[notice]).await?;
     Ok(true)
 }
 
@@ -332,19 +294,12 @@ impl CredentialStore<'_> {
         let mut tx = self.begin().await?;
         let revocation = sessions::next_number(&mut tx).await?;
         // The second factor must still be the one that was checked.
-        let unchanged = sqlx::query(
-            "UPDATE users SET password_hash = $2, must_change_password = 0, password_expires_at_ms = NULL
+        let sql = "UPDATE users SET password_hash = $2, must_change_password = 0, password_expires_at_ms = NULL
              WHERE id = $1 AND password_hash = $3 AND role = $4 AND COALESCE(second_factor, '') = $5
-               AND blocked_at_ms IS NULL AND deleted_at_ms IS NULL",
-        )
-        .bind(user.id.to_string())
-        .bind(password_hash)
-        .bind(&user.password_hash)
-        .bind(user.role.as_str())
-        .bind(user.second_factor.clone().unwrap_or_default())
-        .execute(&mut *tx)
-        .await?;
-        if unchanged.rows_affected() == 0 || !spend_access(&mut tx, user.id, number).await? {
+               AND blocked_at_ms IS NULL AND deleted_at_ms IS NULL";
+        let query = query!(sql; user.id, password_hash, &user.password_hash, user.role,
+            user.second_factor.clone().unwrap_or_default());
+        if tx.changed(query).await? == 0 || !spend_access(&mut tx, user.id, number).await? {
             return Ok(None);
         }
         let ended = sessions::end_all(&mut tx, revocation, user.id, now).await?;
@@ -360,9 +315,8 @@ async fn send_access(tx: &mut Tx, user: UserId, kind: MailKind, locale: Option<L
     tx.lock_user(user).await?;
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1, locale = COALESCE($2, locale)
          WHERE user_id = $1 AND address IS NOT NULL RETURNING recovery";
-    let query = sqlx::query(sql).bind(user.to_string()).bind(locale.map(Locale::as_str));
-    let Some(found) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
-    let number = row::int(&found, "recovery")?;
+    let number: Option<i64> = tx.optional(query!(sql; user, locale), column("recovery")).await?;
+    let Some(number) = number else { return Ok(false) };
     notify(tx, user, kind, json!({"number": number})).await?;
     Ok(true)
 }
@@ -370,12 +324,10 @@ async fn send_access(tx: &mut Tx, user: UserId, kind: MailKind, locale: Option<L
 async fn spend_access(tx: &mut Tx, user: UserId, number: i64) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1
          WHERE user_id = $1 AND recovery = $2 AND address IS NOT NULL";
-    Ok(sqlx::query(sql).bind(user.to_string()).bind(number).execute(&mut **tx).await?.rows_affected() > 0)
+    Ok(tx.changed(query!(sql; user, number)).await? > 0)
 }
 
 /// Makes links and codes invalid, because the password was changed in another way.
 pub(super) async fn end_links(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
-    let sql = "UPDATE mail_addresses SET recovery = recovery + 1 WHERE user_id = $1";
-    sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!("UPDATE mail_addresses SET recovery = recovery + 1 WHERE user_id = $1"; user)).await
 }

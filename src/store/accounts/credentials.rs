@@ -10,7 +10,9 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use crate::accounts::{log_own_change, sessions, spend};
-use crate::{AccountStore, CredentialStore, NewSession, Revocation, SessionRow, StoreError, Tx, User, mail, row};
+use crate::{
+    AccountStore, CredentialStore, NewSession, Revocation, SessionRow, StoreError, Tx, User, column, mail, row,
+};
 use base::rate_limit::CellRate;
 use domain::network::Network;
 use domain::{AuditAction, MailKind, UserId};
@@ -33,11 +35,10 @@ impl CredentialStore<'_> {
         let ended = sessions::end_others(&mut tx, user.id, keep, now).await?;
         let id = user.id.to_string();
         let sql = "UPDATE users SET second_factor = $2, second_factor_step = $3 WHERE id = $1";
-        sqlx::query(sql).bind(&id).bind(secret).bind(step).execute(&mut *tx).await?;
-        sqlx::query("DELETE FROM recovery_codes WHERE user_id = $1").bind(&id).execute(&mut *tx).await?;
+        tx.run(query!(sql; &id, secret, step)).await?;
+        tx.run(query!("DELETE FROM recovery_codes WHERE user_id = $1"; &id)).await?;
         for hash in recovery {
-            let sql = "INSERT INTO recovery_codes (user_id, hash) VALUES ($1, $2)";
-            sqlx::query(sql).bind(&id).bind(hash).execute(&mut *tx).await?;
+            tx.run(query!("INSERT INTO recovery_codes (user_id, hash) VALUES ($1, $2)"; &id, hash)).await?;
         }
         let replaces = user.second_factor.is_some();
         let kind = if replaces { MailKind::SecondFactorReplaced } else { MailKind::SecondFactorOn };
@@ -60,7 +61,7 @@ impl CredentialStore<'_> {
         for sql in
             ["UPDATE users SET second_factor = NULL WHERE id = $1", "DELETE FROM recovery_codes WHERE user_id = $1"]
         {
-            sqlx::query(sql).bind(&id).execute(&mut *tx).await?;
+            tx.run(query!(sql; &id)).await?;
         }
         mail::notify(&mut tx, user.id, MailKind::SecondFactorOff, json!({})).await?;
         log_own_change(&mut tx, user, AuditAction::RemoveSecondFactor, now).await?;
@@ -73,31 +74,25 @@ impl CredentialStore<'_> {
         let sql =
             "SELECT id, second_factor FROM users WHERE id > $1 AND second_factor IS NOT NULL ORDER BY id LIMIT $2";
         let after = after.map(|user| user.to_string()).unwrap_or_default();
-        let rows = sqlx::query(sql).bind(after).bind(limit).fetch_all(&self.pool).await?;
-        let read = |row| Ok((row::parsed(row, "id")?, row::text(row, "second_factor")?));
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+        self.all(query!(sql; after, limit), |row| Ok((row::get(row, "id")?, row::get(row, "second_factor")?))).await
     }
 
     /// Replaces an encrypted secret if it is still `old`. Returns `false` if it was changed or removed.
     pub async fn replace_second_factor(self, user: UserId, old: &str, new: &str) -> Result<bool, StoreError> {
         let sql = "UPDATE users SET second_factor = $3 WHERE id = $1 AND second_factor = $2";
-        let done = sqlx::query(sql).bind(user.to_string()).bind(old).bind(new).execute(&self.pool).await?;
-        Ok(done.rows_affected() == 1)
+        Ok(self.changed(query!(sql; user, old, new)).await? == 1)
     }
 
     /// Marks a time step and all earlier ones as used. Returns `false` if it was used before.
     pub async fn consume_code_step(self, user: UserId, step: i64) -> Result<bool, StoreError> {
         let sql = "UPDATE users SET second_factor_step = $2 WHERE id = $1 AND second_factor_step < $2";
-        let done = sqlx::query(sql).bind(user.to_string()).bind(step).execute(&self.pool).await?;
-        Ok(done.rows_affected() == 1)
+        Ok(self.changed(query!(sql; user, step)).await? == 1)
     }
 
     /// Deletes a recovery code, and sends mail to the account's address. Returns `false` if there is no such code.
     pub async fn consume_recovery_code(self, user: UserId, hash: &str) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let sql = "DELETE FROM recovery_codes WHERE user_id = $1 AND hash = $2";
-        let done = sqlx::query(sql).bind(user.to_string()).bind(hash).execute(&mut *tx).await?;
-        if done.rows_affected() == 0 {
+        if tx.changed(query!("DELETE FROM recovery_codes WHERE user_id = $1 AND hash = $2"; user, hash)).await? == 0 {
             return Ok(false);
         }
         mail::notify(&mut tx, user, MailKind::RecoveryCodeUsed, json!({})).await?;
@@ -106,9 +101,7 @@ impl CredentialStore<'_> {
     }
 
     pub async fn recovery_codes_left(self, user: UserId) -> Result<i64, StoreError> {
-        let sql = "SELECT COUNT(*) AS n FROM recovery_codes WHERE user_id = $1";
-        let row = sqlx::query(sql).bind(user.to_string()).fetch_one(&self.pool).await?;
-        Ok(row::int(&row, "n")?)
+        self.one(query!("SELECT COUNT(*) AS n FROM recovery_codes WHERE user_id = $1"; user), column("n")).await
     }
 }
 
@@ -172,15 +165,10 @@ macro_rules! columns {
 }
 
 fn passkey(row: &AnyRow) -> Result<Passkey, sqlx::Error> {
-    Ok(Passkey {
-        id: row::parsed(row, "id")?,
-        user_id: row::parsed(row, "user_id")?,
-        credential_id: row::text(row, "credential_id")?,
-        public_key: row::text(row, "public_key")?,
-        sign_count: u32::try_from(row::int(row, "sign_count")?).unwrap_or(u32::MAX),
-        name: row::text(row, "name")?,
-        created_at: row::time(row, "created_at_ms")?,
-        used_at: row::optional_time(row, "used_at_ms")?,
+    read!(row => Passkey {
+        id, user_id, credential_id, public_key,
+        sign_count = u32::try_from(row::int(row, "sign_count")?).unwrap_or(u32::MAX), name, created_at: "created_at_ms",
+        used_at: "used_at_ms",
     })
 }
 
@@ -189,12 +177,12 @@ impl CredentialStore<'_> {
     /// The passkeys of a user, the oldest first.
     pub async fn passkeys_of(self, user: UserId) -> Result<Vec<Passkey>, StoreError> {
         let sql = select!(columns, "FROM passkeys WHERE user_id = $1 ORDER BY id");
-        self.all(sqlx::query(sql).bind(user.to_string()), passkey).await
+        self.all(query!(sql; user), passkey).await
     }
 
     pub async fn passkey_of_credential(self, credential_id: &str) -> Result<Option<Passkey>, StoreError> {
         let sql = select!(columns, "FROM passkeys WHERE credential_id = $1");
-        self.optional(sqlx::query(sql).bind(credential_id), passkey).await
+        self.optional(query!(sql; credential_id), passkey).await
     }
 
     /// Adds a passkey, with a line in the audit log if it is an account of the staff.
@@ -214,24 +202,15 @@ impl CredentialStore<'_> {
         if !spend(&mut tx, &challenge.id, challenge.expires_at).await? {
             return Ok(PasskeyAddition::Spent);
         }
-        let count = sqlx::query("SELECT COUNT(*) AS n FROM passkeys WHERE user_id = $1").bind(&id);
-        if row::int(&count.fetch_one(&mut *tx).await?, "n")? >= MAX_PASSKEYS_PER_USER {
+        let count = query!("SELECT COUNT(*) AS n FROM passkeys WHERE user_id = $1"; &id);
+        if tx.one(count, column::<i64>("n")).await? >= MAX_PASSKEYS_PER_USER {
             return Ok(PasskeyAddition::TooMany);
         }
-        let added = sqlx::query(
-            "INSERT INTO passkeys (id, user_id, credential_id, public_key, sign_count, name, created_at_ms)
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
-        )
-        .bind(new.id.to_string())
-        .bind(&id)
-        .bind(&new.credential_id)
-        .bind(&new.public_key)
-        .bind(i64::from(new.sign_count))
-        .bind(&new.name)
-        .bind(new.created_at.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
-        if added.rows_affected() == 0 {
+        let sql = "INSERT INTO passkeys (id, user_id, credential_id, public_key, sign_count, name, created_at_ms)
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
+        let query = query!(sql; new.id, &id, &new.credential_id, &new.public_key, new.sign_count, &new.name,
+            new.created_at);
+        if tx.changed(query).await? == 0 {
             return Ok(PasskeyAddition::Taken);
         }
         log_own_change(&mut tx, user, AuditAction::AddPasskey, now).await?;
@@ -243,8 +222,7 @@ impl CredentialStore<'_> {
     pub async fn remove_passkey(self, user: &User, id: Uuid) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
-        let query = sqlx::query("DELETE FROM passkeys WHERE user_id = $1 AND id = $2").bind(user.id.to_string());
-        if query.bind(id.to_string()).execute(&mut *tx).await?.rows_affected() == 0 {
+        if tx.changed(query!("DELETE FROM passkeys WHERE user_id = $1 AND id = $2"; user.id, id)).await? == 0 {
             return Ok(false);
         }
         log_own_change(&mut tx, user, AuditAction::RemovePasskey, now).await?;
@@ -262,18 +240,16 @@ impl CredentialStore<'_> {
         let mut tx = self.begin().await?;
         let now = tx.now.as_millisecond();
         // Locks the row, so that two uses at once compare their counters one after the other.
-        let lock = "UPDATE passkeys SET used_at_ms = $2 WHERE id = $1 RETURNING sign_count";
-        let query = sqlx::query(lock).bind(id.to_string()).bind(now);
-        let Some(row) = query.fetch_optional(&mut *tx).await? else { return Ok(PasskeyUse::Gone) };
+        let query = query!("UPDATE passkeys SET used_at_ms = $2 WHERE id = $1 RETURNING sign_count"; id, now);
+        let before: Option<i64> = tx.optional(query, column("sign_count")).await?;
+        let Some(before) = before else { return Ok(PasskeyUse::Gone) };
         if !spend(&mut tx, &challenge.id, challenge.expires_at).await? {
             return Ok(PasskeyUse::Spent);
         }
-        let before = u32::try_from(row::int(&row, "sign_count")?).unwrap_or(u32::MAX);
-        if !has_advanced(before, sign_count) {
+        if !has_advanced(u32::try_from(before).unwrap_or(u32::MAX), sign_count) {
             return Ok(PasskeyUse::Copied);
         }
-        let count = "UPDATE passkeys SET sign_count = $2 WHERE id = $1";
-        sqlx::query(count).bind(id.to_string()).bind(i64::from(sign_count)).execute(&mut *tx).await?;
+        tx.run(query!("UPDATE passkeys SET sign_count = $2 WHERE id = $1"; id, sign_count)).await?;
         tx.commit().await?;
         Ok(PasskeyUse::Used)
     }
@@ -318,7 +294,7 @@ impl CredentialStore<'_> {
         let mut tx = self.begin().await?;
         for count in counts {
             let sql = "UPDATE guesses SET restored_at_ms = restored_at_ms - $2 WHERE key = $1";
-            sqlx::query(sql).bind(&count.key).bind(count.rate.interval as i64).execute(&mut *tx).await?;
+            tx.run(query!(sql; &count.key, count.rate.interval as i64)).await?;
         }
         Ok(tx.commit().await?)
     }
@@ -327,7 +303,7 @@ impl CredentialStore<'_> {
     pub async fn purge_guesses(self) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now.as_millisecond();
-        sqlx::query("DELETE FROM guesses WHERE restored_at_ms <= $1").bind(now).execute(&mut *tx).await?;
+        tx.run(query!("DELETE FROM guesses WHERE restored_at_ms <= $1"; now)).await?;
         Ok(tx.commit().await?)
     }
 }
@@ -337,16 +313,14 @@ pub(super) async fn lock_count(tx: &mut Tx, key: &str) -> Result<u64, sqlx::Erro
     let now = tx.now.as_millisecond();
     let sql = "INSERT INTO guesses (key, restored_at_ms) VALUES ($1, $2)
          ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING restored_at_ms";
-    let row = sqlx::query(sql).bind(key).bind(now).fetch_one(&mut **tx).await?;
-    Ok(u64::try_from(row::int(&row, "restored_at_ms")? - now).unwrap_or_default())
+    let until: i64 = tx.one(query!(sql; key, now), column("restored_at_ms")).await?;
+    Ok(u64::try_from(until - now).unwrap_or_default())
 }
 
 /// Sets a count so that it is zero after this many milliseconds.
 pub(super) async fn set_count(tx: &mut Tx, key: &str, ahead_ms: i64) -> Result<(), sqlx::Error> {
     let until = tx.now.as_millisecond().saturating_add(ahead_ms);
-    let query = sqlx::query("UPDATE guesses SET restored_at_ms = $2 WHERE key = $1").bind(key);
-    query.bind(until).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!("UPDATE guesses SET restored_at_ms = $2 WHERE key = $1"; key, until)).await
 }
 
 // Devices from which an account was used: kinds of browsers with their networks. They are stored only for accounts
@@ -362,8 +336,7 @@ fn site(address: &str) -> String {
 
 /// Remembers the device of a new session. If it is a new device, sends mail to the account's address.
 pub(super) async fn note_device(tx: &mut Tx, user: UserId, session: &NewSession) -> Result<(), sqlx::Error> {
-    let verified = "SELECT 1 FROM mail_addresses WHERE user_id = $1 AND address IS NOT NULL";
-    if sqlx::query(verified).bind(user.to_string()).fetch_optional(&mut **tx).await?.is_none() {
+    if !tx.exists(query!("SELECT 1 FROM mail_addresses WHERE user_id = $1 AND address IS NOT NULL"; user)).await? {
         return Ok(());
     }
     if remember_device(tx, user, &session.agent, &session.address).await? {
@@ -393,8 +366,7 @@ pub(super) async fn remember_device(
     let new = "INSERT INTO known_devices (user_id, agent, network, seen_at_ms) VALUES ($1, $2, $3, $4)
          ON CONFLICT DO NOTHING";
     for sql in [seen, new] {
-        let query = sqlx::query(sql).bind(&user).bind(agent).bind(site(address)).bind(now);
-        if query.execute(&mut **tx).await?.rows_affected() == 1 {
+        if tx.changed(query!(sql; &user, agent, site(address), now)).await? == 1 {
             return Ok(sql == new);
         }
     }
@@ -409,12 +381,10 @@ impl AccountStore<'_> {
             let (agent, network) = (row::text(row, "agent")?, row::text(row, "network")?);
             Ok(json!({"agent": agent, "network": network, "seen_at": row::time(row, "seen_at_ms")?}))
         };
-        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+        self.all(query!(sql; user), read).await
     }
 
     pub(crate) async fn purge_known_devices(self, now: Timestamp) -> Result<(), StoreError> {
-        let sql = "DELETE FROM known_devices WHERE seen_at_ms < $1";
-        sqlx::query(sql).bind((now - KEEP_DEVICES).as_millisecond()).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("DELETE FROM known_devices WHERE seen_at_ms < $1"; now - KEEP_DEVICES)).await
     }
 }

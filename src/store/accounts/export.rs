@@ -8,7 +8,7 @@ use crate::accounts::{self, sessions, tombstone};
 use crate::packets::claims::UNCLAIMED;
 use crate::{
     AccountStore, EntryCursor, FoundQuestion, PartialRefund, PaymentRecord, Revocation, StoreError, Tx, WalletEntry,
-    deposits, reminders, row, wallet,
+    column, deposits, reminders, wallet,
 };
 use domain::invoice::Invoice;
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
@@ -116,53 +116,34 @@ impl AccountStore<'_> {
     }
 
     async fn packets_given_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let mut exported = Vec::new();
-        let mut before: Option<Packet> = None;
-        loop {
-            let page = self.packets().given(Giver::User(id), before.as_ref(), PAGE).await?;
-            exported.extend(page.iter().map(packet_json));
-            match page.last() {
-                Some(last) if page.len() as i64 == PAGE => before = Some(last.clone()),
-                _ => return Ok(exported),
-            }
-        }
+        let page =
+            |before: Option<Packet>| async move { self.packets().given(Giver::User(id), before.as_ref(), PAGE).await };
+        Ok(all_pages(page, Packet::clone).await?.iter().map(packet_json).collect())
     }
 
     async fn packets_received_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let mut exported = Vec::new();
-        let mut before = None;
-        loop {
-            let page = self.packets().received(id, before, PAGE).await?;
-            exported.extend(page.iter().map(|(claim, packet)| {
-                json!({
-                    "packet_id": packet.id, "greeting": packet.greeting, "amount": money(claim.amount),
-                    "claimed_at": claim.claimed_at,
-                })
-            }));
-            match page.last() {
-                Some((claim, packet)) if page.len() as i64 == PAGE => before = Some((claim.claimed_at, packet.id)),
-                _ => return Ok(exported),
-            }
-        }
+        let page = |before| self.packets().received(id, before, PAGE);
+        let claims = all_pages(page, |(claim, packet)| (claim.claimed_at, packet.id)).await?;
+        let claims = claims.iter().map(|(claim, packet)| {
+            json!({
+                "packet_id": packet.id, "greeting": packet.greeting, "amount": money(claim.amount),
+                "claimed_at": claim.claimed_at,
+            })
+        });
+        Ok(claims.collect())
     }
 
     async fn questions_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let mut exported = Vec::new();
-        let mut before = None;
-        loop {
-            let page = self.questions().questions_of(id, before, PAGE).await?;
-            exported.extend(page.iter().map(|FoundQuestion { question, .. }| {
-                json!({
-                    "id": question.id, "goods_id": question.goods_id, "sale_id": question.sale_id,
-                    "locale": question.locale, "text": question.text, "asked_at": question.asked_at,
-                    "status": question.status, "answer": question.answer, "answered_at": question.answered_at,
-                })
-            }));
-            match page.last() {
-                Some(last) if page.len() as i64 == PAGE => before = Some(last.question.id),
-                _ => return Ok(exported),
-            }
-        }
+        let page = |before| self.questions().questions_of(id, before, PAGE);
+        let questions = all_pages(page, |found| found.question.id).await?;
+        let questions = questions.iter().map(|FoundQuestion { question, .. }| {
+            json!({
+                "id": question.id, "goods_id": question.goods_id, "sale_id": question.sale_id,
+                "locale": question.locale, "text": question.text, "asked_at": question.asked_at,
+                "status": question.status, "answer": question.answer, "answered_at": question.answered_at,
+            })
+        });
+        Ok(questions.collect())
     }
 
     async fn queue_places_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
@@ -224,16 +205,27 @@ impl AccountStore<'_> {
     }
 
     async fn entries_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let mut exported = Vec::new();
-        let mut before: Option<EntryCursor> = None;
-        loop {
-            let page = self.wallet().entries(LedgerAccount::User(id), before.as_ref(), PAGE).await?;
-            exported.extend(page.iter().map(entry_json));
-            match page.last() {
-                Some(last) if page.len() as i64 == PAGE => before = Some(last.cursor()),
-                _ => return Ok(exported),
-            }
+        let page = |before: Option<EntryCursor>| async move {
+            self.wallet().entries(LedgerAccount::User(id), before.as_ref(), PAGE).await
+        };
+        Ok(all_pages(page, WalletEntry::cursor).await?.iter().map(entry_json).collect())
+    }
+}
+
+/// The rows of all pages. A page begins after the cursor of the last row of the page before.
+async fn all_pages<T, C, F: Future<Output = Result<Vec<T>, StoreError>>>(
+    mut page: impl FnMut(Option<C>) -> F,
+    cursor: impl Fn(&T) -> C,
+) -> Result<Vec<T>, StoreError> {
+    let (mut all, mut before) = (Vec::new(), None);
+    loop {
+        let rows = page(before).await?;
+        let is_full = rows.len() as i64 == PAGE;
+        all.extend(rows);
+        if !is_full {
+            return Ok(all);
         }
+        before = all.last().map(&cursor);
     }
 }
 
@@ -344,23 +336,16 @@ impl AccountStore<'_> {
         let open = "SELECT 1 FROM orders WHERE user_id = $1 AND (status IN ('unpaid', 'refund_pending')
              OR status = 'paid' AND (return_state IN ('asked', 'accepted') OR EXISTS (SELECT 1 FROM partial_refunds
                WHERE order_id = orders.id AND refunded_at_ms IS NULL))) LIMIT 1";
-        if sqlx::query(open).bind(id.to_string()).fetch_optional(&mut *tx).await?.is_some() {
+        if tx.exists(query!(open; id)).await? {
             return Ok(DeletionOutcome::OrdersOpen);
         }
         if !empty_wallet(&mut tx, id, give_up, now).await? {
             return Ok(DeletionOutcome::WalletNotEmpty);
         }
         let ended = sessions::end_all(&mut tx, number, id, now).await?;
-        sqlx::query(
-            "UPDATE users SET username = $2, username_key = $3, password_hash = '', second_factor = NULL,
-               blocked_reason = NULL, logged_in_at_ms = NULL, deleted_at_ms = $4 WHERE id = $1",
-        )
-        .bind(id.to_string())
-        .bind(format!("deleted-{}", &id.to_string()[28..]))
-        .bind(tombstone(&user.username))
-        .bind(now.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
+        let sql = "UPDATE users SET username = $2, username_key = $3, password_hash = '', second_factor = NULL,
+               blocked_reason = NULL, logged_in_at_ms = NULL, deleted_at_ms = $4 WHERE id = $1";
+        tx.run(query!(sql; id, format!("deleted-{}", &id.to_string()[28..]), tombstone(&user.username), now)).await?;
         reminders::remove_all(&mut tx, id).await?;
         // There is one statement for each other table with personal data.
         for sql in [
@@ -388,15 +373,14 @@ impl AccountStore<'_> {
             // Stored responses contain addresses and amounts.
             "DELETE FROM idempotency_keys WHERE user_id = $1",
         ] {
-            sqlx::query(sql).bind(id.to_string()).execute(&mut *tx).await?;
+            tx.run(query!(sql; id)).await?;
         }
         // A paid order still has to be delivered.
         let sql = "UPDATE orders SET address = NULL WHERE user_id = $1 AND status <> 'paid' AND address IS NOT NULL";
-        sqlx::query(sql).bind(id.to_string()).execute(&mut *tx).await?;
+        tx.run(query!(sql; id)).await?;
         // Cached pages of the orders show the name of their owner.
-        let sql = "SELECT id FROM orders WHERE user_id = $1";
-        for order in sqlx::query(sql).bind(id.to_string()).fetch_all(&mut *tx).await? {
-            tx.changes.edited(row::parsed(&order, "id")?);
+        for order in tx.all(query!("SELECT id FROM orders WHERE user_id = $1"; id), column("id")).await? {
+            tx.changes.edited(order);
         }
         tx.commit().await?;
         Ok(DeletionOutcome::Done(ended))
@@ -415,11 +399,11 @@ async fn empty_wallet(tx: &mut Tx, id: UserId, give_up: bool, now: Timestamp) ->
     }
     // Deposits come back in the same call, so their money counts as well.
     let balance: i64 = wallet::lock(tx, &accounts).await?.into_values().sum();
-    let in_packets = sqlx::query(UNCLAIMED).bind(id.to_string()).fetch_one(&mut **tx).await?;
+    let in_packets: i64 = tx.one(query!(UNCLAIMED; id), column("amount")).await?;
     let mut transfers = deposits::transfers(&held);
     if balance > 0 && give_up {
         transfers.push(Transfer::simple(TransferKind::GiveUp, id, balance, account, LedgerAccount::Shop));
     }
     wallet::post(tx, &transfers, now).await?;
-    Ok(give_up || balance == 0 && row::int(&in_packets, "amount")? == 0)
+    Ok(give_up || balance == 0 && in_packets == 0)
 }

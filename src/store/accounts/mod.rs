@@ -16,11 +16,11 @@ use std::collections::HashMap;
 use boxed::boxed;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::pool::Connection;
-use crate::{AccountStore, StoreError, Tx, audit_log, escaped_pattern, linked_accounts, row};
+use crate::{AccountStore, StoreError, Tx, audit_log, column, escaped_pattern, linked_accounts, row};
 use contacts::{RegistrationContact, RegistrationDevice};
 use credentials::{lock_count, set_count};
 use domain::{AuditAction, LinkDigest, Role, UserId};
@@ -124,28 +124,16 @@ macro_rules! columns {
 }
 
 fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
-    Ok(User {
-        id: row::parsed(row, "id")?,
-        username: row::text(row, "username")?,
-        password_hash: row::text(row, "password_hash")?,
-        role: row::parsed(row, "role")?,
-        created_at: row::time(row, "created_at_ms")?,
-        logged_in_at: row::optional_time(row, "logged_in_at_ms")?,
-        blocked_at: row::optional_time(row, "blocked_at_ms")?,
-        blocked_reason: row.try_get("blocked_reason")?,
-        deleted_at: row::optional_time(row, "deleted_at_ms")?,
-        must_change_password: row::int(row, "must_change_password")? != 0,
-        password_expires_at: row::optional_time(row, "password_expires_at_ms")?,
-        second_factor: row.try_get("second_factor")?,
-        passkeys: row::int(row, "passkeys")?,
-        external_id: row.try_get("external_id")?,
-        version: row::int(row, "version")?,
+    read!(row => User {
+        id, username, password_hash, role, created_at: "created_at_ms", logged_in_at: "logged_in_at_ms",
+        blocked_at: "blocked_at_ms", blocked_reason, deleted_at: "deleted_at_ms", must_change_password,
+        password_expires_at: "password_expires_at_ms", second_factor, passkeys, external_id, version,
     })
 }
 
 /// Whether the account in a row with these two columns of `users` is deleted or blocked, and so cannot buy.
 pub(super) fn is_closed(row: &AnyRow) -> Result<bool, sqlx::Error> {
-    let has = |column| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(column)?.is_some());
+    let has = |column| Ok::<_, sqlx::Error>(row::get::<Option<Timestamp>>(row, column)?.is_some());
     Ok(has("deleted_at_ms")? || has("blocked_at_ms")?)
 }
 
@@ -203,12 +191,11 @@ impl AccountStore<'_> {
     /// The names of users. Deleted users are missing.
     pub async fn usernames(self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
         let sql = "SELECT id, username FROM users WHERE id IN $ids";
-        self.all_of(sql, &[], ids, |row| Ok((row::parsed(row, "id")?, row::text(row, "username")?))).await
+        self.all_of(sql, &[], ids, |row| Ok((row::get(row, "id")?, row::text(row, "username")?))).await
     }
 
     pub async fn user_named(self, username: &str) -> Result<Option<User>, StoreError> {
-        self.optional(sqlx::query(select!(columns, "FROM users WHERE username_key = $1")).bind(key(username)), user)
-            .await
+        self.optional(query!(select!(columns, "FROM users WHERE username_key = $1"); key(username)), user).await
     }
 
     pub async fn user(self, id: UserId) -> Result<Option<User>, StoreError> {
@@ -244,7 +231,7 @@ impl AccountStore<'_> {
         // "g" sorts after every UUID.
         let first = if *search == UserSearch::All { "g" } else { "" };
         let before = before.map_or_else(|| first.to_owned(), |id| id.to_string());
-        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(limit).bind(before);
+        let mut query = query!(AssertSqlSafe(sql); limit, before);
         if let UserSearch::Named(name) = search {
             query = query.bind(name).bind(format!("{}%", escaped_pattern(name)));
             if self.shares_clock() {
@@ -257,34 +244,23 @@ impl AccountStore<'_> {
     /// The accounts of all staff.
     pub async fn staff(self) -> Result<Vec<User>, StoreError> {
         let sql = select!(columns, "FROM users WHERE role <> 'user' ORDER BY id");
-        self.all(sqlx::query(sql), user).await
+        self.all(query!(sql), user).await
     }
 }
 
 pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query(
-        "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, must_change_password,
+    let sql = "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, must_change_password,
            password_expires_at_ms)
          SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT)
-         WHERE NOT EXISTS (SELECT 1 FROM users WHERE username_key = $9) ON CONFLICT DO NOTHING",
-    )
-    .bind(user.id.to_string())
-    .bind(&user.username)
-    .bind(key(&user.username))
-    .bind(&user.password_hash)
-    .bind(user.role.as_str())
-    .bind(user.created_at.as_millisecond())
-    .bind(i64::from(user.must_change_password))
-    .bind(user.password_expires_at.map(Timestamp::as_millisecond))
-    .bind(tombstone(&user.username))
-    .execute(&mut **tx)
-    .await?;
-    Ok(done.rows_affected() == 1)
+         WHERE NOT EXISTS (SELECT 1 FROM users WHERE username_key = $9) ON CONFLICT DO NOTHING";
+    let query = query!(sql; user.id, &user.username, key(&user.username), &user.password_hash, user.role,
+        user.created_at, user.must_change_password, user.password_expires_at, tombstone(&user.username));
+    Ok(tx.changed(query).await? == 1)
 }
 
 pub(super) async fn read(connection: &mut Connection, id: UserId) -> Result<Option<User>, sqlx::Error> {
     let sql = select!(columns, "FROM users WHERE id = $1");
-    connection.optional(sqlx::query(sql).bind(id.to_string()), user).await
+    connection.optional(query!(sql; id), user).await
 }
 
 /// The account of another shop's customer.
@@ -300,11 +276,8 @@ pub struct ExternalAccount {
 }
 
 fn account(row: &AnyRow) -> Result<ExternalAccount, sqlx::Error> {
-    Ok(ExternalAccount {
-        id: row::parsed(row, "id")?,
-        since: row::time(row, "created_at_ms")?,
-        is_verified: row::int(row, "external_verified")? == 1,
-        is_closed: is_closed(row)?,
+    read!(row => ExternalAccount {
+        id, since: "created_at_ms", is_verified: "external_verified", is_closed = is_closed(row)?,
     })
 }
 
@@ -314,7 +287,7 @@ impl AccountStore<'_> {
     pub async fn external(self, external_id: &str) -> Result<Option<ExternalAccount>, StoreError> {
         let sql = "SELECT id, created_at_ms, external_verified, blocked_at_ms, deleted_at_ms FROM users
              WHERE external_id = $1";
-        self.optional(sqlx::query(sql).bind(external_id), account).await
+        self.optional(query!(sql; external_id), account).await
     }
 
     /// Adds the account of a customer, or changes what the other shop says about it. `new` has the id of a new account.
@@ -324,21 +297,13 @@ impl AccountStore<'_> {
         let name = format!("ext:{external_id}");
         let sql = "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, external_id,
                external_verified) VALUES ($1, $2, $2, 'none', $3, $4, $5, $6) ON CONFLICT DO NOTHING";
-        let added = sqlx::query(sql)
-            .bind(new.id.to_string())
-            .bind(name)
-            .bind(Role::User.as_str())
-            .bind(new.since.as_millisecond())
-            .bind(external_id)
-            .bind(i64::from(new.is_verified))
-            .execute(&self.pool)
-            .await?;
-        if added.rows_affected() == 1 {
+        let added =
+            self.changed(query!(sql; new.id, name, Role::User, new.since, external_id, new.is_verified)).await?;
+        if added == 1 {
             return Ok(true);
         }
         let sql = "UPDATE users SET created_at_ms = $2, external_verified = $3 WHERE external_id = $1";
-        let query = sqlx::query(sql).bind(external_id).bind(new.since.as_millisecond());
-        query.bind(i64::from(new.is_verified)).execute(&self.pool).await?;
+        self.run(query!(sql; external_id, new.since, new.is_verified)).await?;
         Ok(false)
     }
 }
@@ -370,8 +335,8 @@ impl AccountStore<'_> {
         let now = self.now().await?.as_millisecond();
         let mut counts = Vec::with_capacity(of.len());
         for count in of {
-            let query = sqlx::query("SELECT restored_at_ms FROM guesses WHERE key = $1").bind(&count.key);
-            let until = self.optional(query, |row| row::int(row, "restored_at_ms")).await?.unwrap_or(now);
+            let query = query!("SELECT restored_at_ms FROM guesses WHERE key = $1"; &count.key);
+            let until = self.optional(query, column("restored_at_ms")).await?.unwrap_or(now);
             counts.push(counted(until - now, count));
         }
         Ok(counts)
@@ -415,16 +380,14 @@ impl AccountStore<'_> {
     /// Deletes expired challenges, which are refused anyway.
     pub async fn purge_spent_proofs(self) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
-        sqlx::query("DELETE FROM spent_proofs WHERE expires_at_ms <= $1").bind(now).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("DELETE FROM spent_proofs WHERE expires_at_ms <= $1"; now)).await
     }
 }
 
 /// Marks a challenge as spent until it expires. Returns `false` if it was spent before.
 async fn spend(tx: &mut Tx, challenge: &str, expires_at: Timestamp) -> Result<bool, sqlx::Error> {
     let sql = "INSERT INTO spent_proofs (id, expires_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    let query = sqlx::query(sql).bind(challenge).bind(expires_at.as_millisecond());
-    Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
+    Ok(tx.changed(query!(sql; challenge, expires_at)).await? == 1)
 }
 
 fn counted(ahead_ms: i64, count: &RegistrationCount) -> u64 {

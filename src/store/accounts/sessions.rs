@@ -5,12 +5,12 @@
 use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use super::credentials;
-use crate::{SessionStore, StoreError, Tx, User, audit_log, padded, row};
+use crate::{SessionStore, StoreError, Tx, User, audit_log, bound, column, padded};
 use domain::{AuditAction, UserId};
 
 /// A new session.
@@ -48,11 +48,7 @@ pub struct Revocation {
 }
 
 fn revocation(row: &AnyRow) -> Result<Revocation, sqlx::Error> {
-    Ok(Revocation {
-        subject: row::parsed(row, "subject")?,
-        revoked_until: row::time(row, "dead_until_ms")?,
-        number: row::int(row, "number")?,
-    })
+    read!(row => Revocation { subject, revoked_until: "dead_until_ms", number })
 }
 
 #[boxed]
@@ -62,17 +58,9 @@ impl SessionStore<'_> {
         let mut tx = self.begin().await?;
         // This locks the row. So a block or a new password either comes before and is seen here, or comes after and
         // ends this session.
-        let unchanged = sqlx::query(
-            "UPDATE users SET logged_in_at_ms = $3
-             WHERE id = $1 AND password_hash = $2 AND role = $4 AND blocked_at_ms IS NULL AND deleted_at_ms IS NULL",
-        )
-        .bind(user.id.to_string())
-        .bind(&user.password_hash)
-        .bind(session.issued_at.as_millisecond())
-        .bind(user.role.as_str())
-        .execute(&mut *tx)
-        .await?;
-        if unchanged.rows_affected() == 0 {
+        let sql = "UPDATE users SET logged_in_at_ms = $3
+             WHERE id = $1 AND password_hash = $2 AND role = $4 AND blocked_at_ms IS NULL AND deleted_at_ms IS NULL";
+        if tx.changed(query!(sql; user.id, &user.password_hash, session.issued_at, user.role)).await? == 0 {
             return Ok(false);
         }
         insert(&mut tx, user.id, session).await?;
@@ -99,39 +87,31 @@ impl SessionStore<'_> {
     pub async fn sessions_of(self, user: UserId, now: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
         let sql = "SELECT id, created_at_ms, seen_at_ms, address, agent FROM sessions
              WHERE user_id = $1 AND expires_at_ms > $2 ORDER BY seen_at_ms DESC, id DESC LIMIT 200";
-        let query = sqlx::query(sql).bind(user.to_string()).bind(now.as_millisecond());
-        self.all(query, |row| {
-            Ok(SessionRow {
-                id: row::parsed(row, "id")?,
-                created_at: row::time(row, "created_at_ms")?,
-                seen_at: row::time(row, "seen_at_ms")?,
-                address: row::text(row, "address")?,
-                agent: row::text(row, "agent")?,
-            })
-        })
+        self.all(
+            query!(sql; user, now),
+            |row| read!(row => SessionRow { id, created_at: "created_at_ms", seen_at: "seen_at_ms", address, agent }),
+        )
         .await
     }
 
     /// When a session was last used, in the database's time, as far as it is stored.
     pub async fn session_last_use(self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
-        let query = sqlx::query("SELECT seen_at_ms FROM sessions WHERE id = $1").bind(session.to_string());
-        self.optional(query, |row| row::time(row, "seen_at_ms")).await
+        self.optional(query!("SELECT seen_at_ms FROM sessions WHERE id = $1"; session), column("seen_at_ms")).await
     }
 
     /// When the holder of a session last proved to be its owner, in the database's time. `None` if the session has
     /// ended.
     pub async fn session_proved_at(self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
-        let query = sqlx::query("SELECT proved_at_ms FROM sessions WHERE id = $1").bind(session.to_string());
-        self.optional(query, |row| row::time(row, "proved_at_ms")).await
+        self.optional(query!("SELECT proved_at_ms FROM sessions WHERE id = $1"; session), column("proved_at_ms")).await
     }
 
     /// Records that the holder of a session has proved to be its owner. Returns `false` if the session has ended.
     pub async fn prove_session(self, session: Uuid) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let query = sqlx::query("UPDATE sessions SET proved_at_ms = $2 WHERE id = $1").bind(session.to_string());
-        let proved = query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?;
+        let query = query!("UPDATE sessions SET proved_at_ms = $2 WHERE id = $1"; session, tx.now);
+        let proved = tx.changed(query).await?;
         tx.commit().await?;
-        Ok(proved.rows_affected() == 1)
+        Ok(proved == 1)
     }
 
     /// Stores when sessions were last used, in the database's time, in the order of their ids and a bounded number per
@@ -151,10 +131,7 @@ impl SessionStore<'_> {
                  WHERE sessions.id = seen.id AND sessions.seen_at_ms < seen.at_ms",
                 rows.join(",")
             );
-            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, (id, at)| {
-                query.bind(id.to_string()).bind(at.as_millisecond())
-            });
-            query.execute(&mut *tx).await?;
+            tx.run(bound(query!(AssertSqlSafe(sql)), chunk.iter().flat_map(|(id, at)| values![id, at]))).await?;
             tx.commit().await?;
         }
         Ok(())
@@ -164,7 +141,7 @@ impl SessionStore<'_> {
     pub async fn end_session(self, session: Uuid, now: Timestamp) -> Result<Revocation, StoreError> {
         let mut tx = self.begin().await?;
         let number = next_number(&mut tx).await?;
-        sqlx::query("DELETE FROM sessions WHERE id = $1").bind(session.to_string()).execute(&mut *tx).await?;
+        tx.run(query!("DELETE FROM sessions WHERE id = $1"; session)).await?;
         let ended = write(&mut tx, Revocation { subject: session, revoked_until: ahead_of(now), number }).await?;
         tx.commit().await?;
         Ok(ended)
@@ -182,7 +159,7 @@ impl SessionStore<'_> {
     /// Revocations after `number`, in order.
     pub async fn revocations(self, number: i64, limit: i64) -> Result<Vec<Revocation>, StoreError> {
         let sql = "SELECT subject, dead_until_ms, number FROM revocations WHERE number > $1 ORDER BY number LIMIT $2";
-        self.all(sqlx::query(sql).bind(number).bind(limit), revocation).await
+        self.all(query!(sql; number, limit), revocation).await
     }
 
     /// Deletes expired sessions, and revocations of cookies that have expired. `lifetime` is the lifetime of a cookie.
@@ -193,7 +170,7 @@ impl SessionStore<'_> {
             ("DELETE FROM revocations WHERE dead_until_ms < $1", past),
             ("DELETE FROM sessions WHERE expires_at_ms < $1", now),
         ] {
-            sqlx::query(sql).bind(at.as_millisecond()).execute(&mut *tx).await?;
+            tx.run(query!(sql; at)).await?;
         }
         Ok(tx.commit().await?)
     }
@@ -201,15 +178,13 @@ impl SessionStore<'_> {
 
 /// Locks the count of revocations until the end of the transaction, like [`next_number`].
 async fn lock_count(tx: &mut Tx) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE revocation_count SET last = last WHERE id = 1").execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!("UPDATE revocation_count SET last = last WHERE id = 1")).await
 }
 
 /// The number of the next revocation. Locks the count until the end of the transaction, so that revocations become
 /// visible in the order of their numbers and a reader misses none.
 pub(super) async fn next_number(tx: &mut Tx) -> Result<i64, sqlx::Error> {
-    let sql = "UPDATE revocation_count SET last = last + 1 WHERE id = 1 RETURNING last";
-    sqlx::query(sql).fetch_one(&mut **tx).await?.try_get("last")
+    tx.one(query!("UPDATE revocation_count SET last = last + 1 WHERE id = 1 RETURNING last"), column("last")).await
 }
 
 /// Ends all sessions of a user, including one that a process with a faster clock has just opened.
@@ -217,8 +192,8 @@ pub(super) async fn end_all(tx: &mut Tx, number: i64, user: UserId, now: Timesta
     // A concurrent log-in waits for this row.
     tx.lock_user(user).await?;
     let latest = "SELECT COALESCE(MAX(created_at_ms), 0) AS latest FROM sessions WHERE user_id = $1";
-    let latest: i64 = sqlx::query(latest).bind(user.to_string()).fetch_one(&mut **tx).await?.try_get("latest")?;
-    sqlx::query("DELETE FROM sessions WHERE user_id = $1").bind(user.to_string()).execute(&mut **tx).await?;
+    let latest: i64 = tx.one(query!(latest; user), column("latest")).await?;
+    tx.run(query!("DELETE FROM sessions WHERE user_id = $1"; user)).await?;
     let revoked_until = now.max(Timestamp::from_millisecond(latest).unwrap_or(now));
     write(tx, Revocation { subject: user.0, revoked_until, number }).await
 }
@@ -234,10 +209,10 @@ pub(super) async fn end_others(
     // A concurrent log-in waits for this row.
     tx.lock_user(user).await?;
     let ended = "DELETE FROM sessions WHERE user_id = $1 AND id <> $2 RETURNING id";
-    let rows = sqlx::query(ended).bind(user.to_string()).bind(keep.to_string()).fetch_all(&mut **tx).await?;
+    let ended: Vec<_> = tx.all(query!(ended; user, keep), column("id")).await?;
     let mut revocations = Vec::new();
-    for row in rows {
-        let (subject, number) = (row::parsed(&row, "id")?, next_number(tx).await?);
+    for subject in ended {
+        let number = next_number(tx).await?;
         revocations.push(write(tx, Revocation { subject, revoked_until: ahead_of(now), number }).await?);
     }
     Ok(revocations)
@@ -249,35 +224,19 @@ fn ahead_of(now: Timestamp) -> Timestamp {
 }
 
 async fn write(tx: &mut Tx, new: Revocation) -> Result<Revocation, sqlx::Error> {
-    let row = sqlx::query(
-        "INSERT INTO revocations (subject, dead_until_ms, number) VALUES ($1, $2, $3)
+    let sql = "INSERT INTO revocations (subject, dead_until_ms, number) VALUES ($1, $2, $3)
          ON CONFLICT (subject) DO UPDATE SET number = excluded.number, dead_until_ms =
            CASE WHEN excluded.dead_until_ms > revocations.dead_until_ms
                 THEN excluded.dead_until_ms ELSE revocations.dead_until_ms END
-         RETURNING subject, dead_until_ms, number",
-    )
-    .bind(new.subject.to_string())
-    .bind(new.revoked_until.as_millisecond())
-    .bind(new.number)
-    .fetch_one(&mut **tx)
-    .await?;
-    revocation(&row)
+         RETURNING subject, dead_until_ms, number";
+    tx.one(query!(sql; new.subject, new.revoked_until, new.number), revocation).await
 }
 
 pub(super) async fn insert(tx: &mut Tx, user: UserId, session: &NewSession) -> Result<(), sqlx::Error> {
-    sqlx::query(
+    let sql =
         "INSERT INTO sessions (id, user_id, created_at_ms, seen_at_ms, expires_at_ms, address, agent, proved_at_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
-    .bind(session.id.to_string())
-    .bind(user.to_string())
-    .bind(session.issued_at.as_millisecond())
-    .bind(tx.now.as_millisecond())
-    .bind(session.expires_at.as_millisecond())
-    .bind(&session.address)
-    .bind(&session.agent)
-    .bind(if session.is_proved { tx.now.as_millisecond() } else { 0 })
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let query = query!(sql; session.id, user, session.issued_at, tx.now, session.expires_at, &session.address,
+        &session.agent, if session.is_proved { tx.now.as_millisecond() } else { 0 });
+    tx.run(query).await
 }

@@ -11,14 +11,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use boxed::boxed;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 pub use orders::CountedOrders;
 pub use recent::Recent;
 
 use super::pool::Connection;
-use super::{AnyQuery, AuditStore, StoreError, row};
+use super::row::Column;
+use super::{AnyQuery, AuditStore, Bound, StoreError, bound, column};
 
 /// Rows of the first step. Later steps have as many rows as take about [`STEP_TIME`]. The first step is small, so that
 /// it ends in time even if PostgreSQL lacks statistics and compares each row with each; the next steps do not grow
@@ -62,12 +63,12 @@ impl Snapshot {
         query: AnyQuery<'_>,
         map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, StoreError> {
-        Ok(query.fetch_all(&mut self.connection).await?.iter().map(map).collect::<Result<_, _>>()?)
+        Ok(self.connection.all(query, map).await?)
     }
 
     /// The column `problem` of every row of one step. In `sql`, `$1` and `$2` are the bounds of the step.
     async fn problems<K: Key>(&mut self, sql: &'static str, step: &Step<K>) -> Result<Vec<String>, StoreError> {
-        self.all(step.bind(sqlx::query(sql)), |row| row::text(row, "problem")).await
+        self.all(query!(sql; &step.after, &step.upto), column("problem")).await
     }
 
     /// The column `problem` of every row of each of these queries, over a whole table.
@@ -87,42 +88,23 @@ impl Snapshot {
 }
 
 /// The type of a key: a BIGINT or TEXT column.
-pub(crate) trait Key: Clone + Send + for<'r> sqlx::Decode<'r, sqlx::Any> + sqlx::Type<sqlx::Any> {
+pub(crate) trait Key: Clone + Send + Bound + Column {
     /// A value that sorts before every key.
-    fn first() -> Self;
-    fn bind(self, query: AnyQuery<'_>) -> AnyQuery<'_>;
+    const FIRST: Self;
 }
 
 impl Key for String {
-    fn first() -> String {
-        String::new()
-    }
-
-    fn bind(self, query: AnyQuery<'_>) -> AnyQuery<'_> {
-        query.bind(self)
-    }
+    const FIRST: String = String::new();
 }
 
 impl Key for i64 {
-    fn first() -> i64 {
-        i64::MIN
-    }
-
-    fn bind(self, query: AnyQuery<'_>) -> AnyQuery<'_> {
-        query.bind(self)
-    }
+    const FIRST: i64 = i64::MIN;
 }
 
-/// The rows whose key is greater than `after` and at most `upto`.
+/// The rows whose key is greater than `after` and at most `upto`, which are `$1` and `$2` of a statement over a step.
 pub(crate) struct Step<K> {
-    after: K,
-    upto: K,
-}
-
-impl<K: Key> Step<K> {
-    pub(crate) fn bind<'q>(&self, query: AnyQuery<'q>) -> AnyQuery<'q> {
-        self.upto.clone().bind(self.after.clone().bind(query))
-    }
+    pub(crate) after: K,
+    pub(crate) upto: K,
 }
 
 /// The keys greater than the first one and at most the second one. `None`: without an end.
@@ -146,7 +128,7 @@ impl<K: Key> Steps<K> {
     }
 
     pub(crate) fn along(rows: String, key: &'static str) -> Steps<K> {
-        Steps { rows, key, ranges: vec![(K::first(), None)], size: FIRST_STEP, last: None }
+        Steps { rows, key, ranges: vec![(K::FIRST, None)], size: FIRST_STEP, last: None }
     }
 
     /// Steps over these ranges only. They ascend and do not overlap.
@@ -166,9 +148,8 @@ impl<K: Key> Steps<K> {
                    (SELECT MAX({key}) FROM {rows} {key} > $1 {upto})) AS upto",
                 self.size - 1
             );
-            let query = after.clone().bind(sqlx::query(AssertSqlSafe(sql)));
-            let query = if let Some(end) = end.clone() { end.bind(query) } else { query };
-            let found = snapshot.all(query, |row| row.try_get::<Option<K>, _>("upto")).await?.pop().flatten();
+            let query = bound(query!(AssertSqlSafe(sql); &after), end.clone().map(K::value));
+            let found: Option<K> = snapshot.all(query, column("upto")).await?.pop().flatten();
             if let Some(upto) = found {
                 snapshot.progress.fetch_add(self.size, Ordering::Relaxed);
                 self.ranges.push((upto.clone(), end));

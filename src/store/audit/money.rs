@@ -2,12 +2,11 @@
 
 use boxed::boxed;
 use jiff::Timestamp;
-use sqlx::AssertSqlSafe;
 
 use crate::audit::{Key, Snapshot, Step, Steps};
 use crate::books::{CLOSED, DAY_MS, first_movement, merged, movements, sums_of_days};
 use crate::sales::is_over;
-use crate::{StoreError, row};
+use crate::{StoreError, column, row};
 use domain::ledger::{AccountSum, LedgerAccount};
 
 /// Accounts that take part in most transfers. Their entries are added up along with the transfers.
@@ -219,8 +218,8 @@ impl Snapshot {
             self.add_busy(&mut busy, &step).await?;
         }
         for (account, entries) in BUSY.iter().zip(busy) {
-            let query = sqlx::query("SELECT balance FROM wallet_balances WHERE account = $1").bind(account.to_string());
-            let balance = self.all(query, |row| row::int(row, "balance")).await?.pop().unwrap_or_default();
+            let query = query!("SELECT balance FROM wallet_balances WHERE account = $1"; account);
+            let balance = self.all(query, column("balance")).await?.pop().unwrap_or_default();
             if balance != entries {
                 problems.push(wrong_balance(&account.to_string(), balance, entries));
             }
@@ -237,13 +236,13 @@ impl Snapshot {
             let (balance, entries) = (row::int(row, "balance")?, row::int(row, "entries")?);
             Ok(wrong_balance(&row::text(row, "account")?, balance, entries))
         };
-        self.all(step.bind(sqlx::query(sql)), describe).await
+        self.all(query!(sql; &step.after, &step.upto), describe).await
     }
 
     async fn add_busy(&mut self, sums: &mut [i64; BUSY.len()], step: &Step<String>) -> Result<(), StoreError> {
         let sql = "SELECT account, CAST(SUM(amount) AS BIGINT) AS total FROM wallet_entries
              WHERE transfer_id > $1 AND transfer_id <= $2 AND account IN ('provider', 'shop') GROUP BY account";
-        let query = step.bind(sqlx::query(AssertSqlSafe(sql)));
+        let query = query!(sql; &step.after, &step.upto);
         let found = self.all(query, |row| Ok((row::text(row, "account")?, row::int(row, "total")?))).await?;
         for (account, total) in found {
             for (busy, sum) in BUSY.iter().zip(sums.iter_mut()) {
@@ -268,10 +267,10 @@ impl Snapshot {
     /// Describes closed days whose sums are not the sums of their movements. Empty if a balance from the sums equals a
     /// balance from all movements.
     pub async fn book_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
-        let closed = self.all(sqlx::query(CLOSED), |row| row::int(row, "closed_before_ms")).await?;
+        let closed = self.all(query!(CLOSED), column("closed_before_ms")).await?;
         let closed = closed.first().copied().unwrap_or_default();
         let days = "SELECT DISTINCT day_ms FROM book_days WHERE day_ms < $1 ORDER BY day_ms";
-        let mut days = self.all(sqlx::query(days).bind(closed), |row| row::int(row, "day_ms")).await?;
+        let mut days = self.all(query!(days; closed), column("day_ms")).await?;
         let (mut problems, mut end) = (Vec::new(), self.since().map_or(0, |since| since.div_euclid(DAY_MS) * DAY_MS));
         days.retain(|day| *day >= end);
         // Movements after the last day with sums would be missed otherwise.

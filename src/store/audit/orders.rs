@@ -6,7 +6,8 @@ use boxed::boxed;
 use sqlx::AssertSqlSafe;
 
 use crate::audit::{Snapshot, Steps};
-use crate::{KEEP_GROUPS, StatusCount, StoreError, row};
+use crate::orders::changes::count;
+use crate::{KEEP_GROUPS, StatusCount, StoreError, column, row};
 use domain::{OrderStatus, SaleId};
 
 /// Live orders that one statement may check.
@@ -65,7 +66,8 @@ impl Snapshot {
 
     async fn add_up(&mut self, mut steps: Steps<String>, sql: String, to: &mut Totals) -> Result<(), StoreError> {
         while let Some(step) = steps.next(self).await? {
-            for (key, count) in self.all(step.bind(sqlx::query(AssertSqlSafe(sql.as_str()))), total).await? {
+            let query = query!(AssertSqlSafe(sql.as_str()); &step.after, &step.upto);
+            for (key, count) in self.all(query, count).await? {
                 to.entry(key).or_default().add(count.orders, count.units);
             }
         }
@@ -75,7 +77,7 @@ impl Snapshot {
     async fn totals(&mut self) -> Result<Totals, StoreError> {
         let sql = "SELECT sale_id, status, CAST(SUM(orders) AS BIGINT) AS orders, CAST(SUM(units) AS BIGINT) AS units
              FROM order_totals GROUP BY sale_id, status";
-        Ok(self.all(sqlx::query(sql), total).await?.into_iter().collect())
+        Ok(self.all(query!(sql), count).await?.into_iter().collect())
     }
 
     async fn wrong_totals(&mut self, counted: &Totals) -> Result<Vec<String>, StoreError> {
@@ -95,8 +97,8 @@ impl Snapshot {
     }
 
     async fn sold(&mut self) -> Result<Vec<(SaleId, i64)>, StoreError> {
-        let query = sqlx::query("SELECT id, sold FROM sales ORDER BY id");
-        self.all(query, |row| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?))).await
+        let query = query!("SELECT id, sold FROM sales ORDER BY id");
+        self.all(query, |row| Ok((row::get(row, "id")?, row::int(row, "sold")?))).await
     }
 
     /// Describes users with more than one live order of a sale. The unique index should make this impossible.
@@ -137,7 +139,7 @@ impl Snapshot {
             "SELECT 'an order has a number of ' || CAST(day AS TEXT) || ' beyond ' || CAST(taken AS TEXT) AS problem
              FROM order_days WHERE EXISTS (SELECT 1 FROM orders
                WHERE day_number > day * 1000000000 + taken AND day_number < (day + 1) * 1000000000) ORDER BY day";
-        self.all(sqlx::query(sql), |row| row::text(row, "problem")).await
+        self.all(query!(sql), column("problem")).await
     }
 
     /// Checks all sales with ids from `first` to `last` in one statement.
@@ -145,7 +147,7 @@ impl Snapshot {
         let sql = "SELECT 'user ' || user_id || ' has several live orders of sale ' || CAST(sale_id AS TEXT) AS problem
              FROM orders WHERE status IN ('unpaid', 'paid') AND sale_id >= $1 AND sale_id <= $2
              GROUP BY sale_id, user_id HAVING COUNT(*) > 1";
-        self.all(sqlx::query(sql).bind(first).bind(last), |row| row::text(row, "problem")).await
+        self.all(query!(sql; first, last), column("problem")).await
     }
 
     /// Checks a large sale by ranges of its users.
@@ -157,17 +159,11 @@ impl Snapshot {
         );
         let (mut problems, mut steps) = (Vec::new(), Steps::<String>::along(rows, "user_id"));
         while let Some(step) = steps.next(self).await? {
-            let query = step.bind(sqlx::query(AssertSqlSafe(sql.as_str())));
-            problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
+            let query = query!(AssertSqlSafe(sql.as_str()); &step.after, &step.upto);
+            problems.extend(self.all(query, column("problem")).await?);
         }
         Ok(problems)
     }
-}
-
-fn total(row: &sqlx::any::AnyRow) -> Result<((SaleId, &'static str), StatusCount), sqlx::Error> {
-    let status: OrderStatus = row::parsed(row, "status")?;
-    let count = StatusCount { orders: row::int(row, "orders")?, units: row::int(row, "units")? };
-    Ok(((SaleId(row::int(row, "sale_id")?), status.as_str()), count))
 }
 
 // Who may take part in a sale: each buyer met the sale's rules.
@@ -225,16 +221,15 @@ impl Snapshot {
     pub async fn ineligible_buyers(&mut self, now: jiff::Timestamp) -> Result<Vec<String>, StoreError> {
         let mut problems = Vec::new();
         let kept_since = (now - KEEP_GROUPS).as_millisecond();
-        let sales = self.all(sqlx::query(SALES_WITH_RULES), |row| row::int(row, "id")).await?;
+        let sales = self.all(query!(SALES_WITH_RULES), column("id")).await?;
         for sale in sales.into_iter().filter(|sale| self.reads(SaleId(*sale))).collect::<Vec<_>>() {
             let mut steps = Steps::<String>::along(format!("orders WHERE sale_id = {sale} AND"), "id");
             while let Some(step) = steps.next(self).await? {
                 for sql in [TOO_NEW, UNINVITED, WITHOUT_DEPOSIT] {
-                    let query = step.bind(sqlx::query(sql)).bind(sale);
-                    problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
+                    problems.extend(self.all(query!(sql; &step.after, &step.upto, sale), column("problem")).await?);
                 }
-                let query = step.bind(sqlx::query(UNGROUPED)).bind(sale).bind(kept_since);
-                problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
+                let query = query!(UNGROUPED; &step.after, &step.upto, sale, kept_since);
+                problems.extend(self.all(query, column("problem")).await?);
             }
         }
         Ok(problems)
@@ -326,11 +321,10 @@ impl Snapshot {
     /// Describes accounts that wait although a unit was offered to an account behind them.
     pub async fn passed_over_waiters(&mut self) -> Result<Vec<String>, StoreError> {
         let sales = "SELECT sale_id FROM waitlists ORDER BY sale_id";
-        let sales = self.all(sqlx::query(sales), |row| Ok(SaleId(row::int(row, "sale_id")?))).await?;
+        let sales = self.all(query!(sales), column("sale_id")).await?;
         let mut problems = Vec::new();
         for sale in sales.into_iter().filter(|sale| self.reads(*sale)).collect::<Vec<_>>() {
-            let query = sqlx::query(PASSED_OVER).bind(sale.0).bind(MAX_FRONT);
-            problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
+            problems.extend(self.all(query!(PASSED_OVER; sale, MAX_FRONT), column("problem")).await?);
         }
         Ok(problems)
     }

@@ -12,7 +12,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::audit::{Range, Snapshot, Steps};
 use crate::orders::changes::KEEP_CHANGES;
-use crate::{AnyQuery, AuditStore, StoreError, row};
+use crate::{AnyQuery, AuditStore, StoreError, column, row};
 use domain::SaleId;
 use domain::ids::first_id_of;
 
@@ -50,17 +50,15 @@ impl AuditStore<'_> {
         let mut payments = ranges(&changed);
         payments.push((first, None));
         let query = "SELECT id, retired_at_ms FROM sales";
-        let all = snapshot.all(sqlx::query(query), |row| {
-            Ok((SaleId(row::int(row, "id")?), row::optional_time(row, "retired_at_ms")?))
-        });
-        let all = all.await?;
+        let read = |row: &_| Ok((row::get(row, "id")?, row::get::<Option<Timestamp>>(row, "retired_at_ms")?));
+        let all = snapshot.all(query!(query), read).await?;
         let open = all.iter().filter(|(_, retired)| retired.is_none_or(|at| at >= since)).map(|(id, _)| *id);
         let mut sales: BTreeSet<SaleId> = open.collect();
         let sql = "SELECT DISTINCT sale_id FROM orders WHERE id > $1 AND id <= $2";
         let mut steps = Steps::over("orders", "id").within(orders.clone());
         while let Some(step) = steps.next(&mut snapshot).await? {
-            let query = step.bind(sqlx::query(sql));
-            sales.extend(snapshot.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await?);
+            let query = query!(sql; &step.after, &step.upto);
+            sales.extend(snapshot.all(query, column::<SaleId>("sale_id")).await?);
         }
         Ok(Some(Recent { since, sales, of_sales: all.len(), orders, payments }))
     }
@@ -76,7 +74,7 @@ impl Snapshot {
             let sql =
                 "SELECT id, CAST(0 AS BIGINT) AS position, orders FROM order_changes WHERE position IS NULL AND id > $1
                  ORDER BY id LIMIT $2";
-            let query = sqlx::query(sql).bind(after.clone()).bind(PAGE_SIZE as i64);
+            let query = query!(sql; after.clone(), PAGE_SIZE as i64);
             let Some((last, _)) = self.page_of_changes(query, &first, &mut found).await? else { break };
             after = last;
         }
@@ -85,7 +83,7 @@ impl Snapshot {
         loop {
             let sql = "SELECT id, position, orders FROM order_changes WHERE position IS NOT NULL AND position < $1
                  ORDER BY position DESC LIMIT $2";
-            let query = sqlx::query(sql).bind(before).bind(PAGE_SIZE as i64);
+            let query = query!(sql; before, PAGE_SIZE as i64);
             match self.page_of_changes(query, &first, &mut found).await? {
                 Some((id, position)) if id >= first => before = position,
                 _ => return Ok(found),
@@ -125,8 +123,7 @@ impl Snapshot {
         {
             let sql =
                 format!("SELECT DISTINCT substr({id}, 1, {PREFIX}) AS prefix FROM {table} WHERE {id} < $1 AND {is_so}");
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(first_id_of(since)).bind(since.as_millisecond());
-            found.extend(self.all(query, |row| row::text(row, "prefix")).await?);
+            found.extend(self.all(query!(AssertSqlSafe(sql); first_id_of(since), since), column("prefix")).await?);
         }
         Ok(found)
     }

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 
 use boxed::boxed;
 use serde_json::json;
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
 use crate::draws::lock;
-use crate::{DrawStore, ListLock, StoreError, Tx, deposits, row, sales};
+use crate::{DrawStore, ListLock, StoreError, Tx, column, deposits, row, sales};
 use domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
 use domain::{AuditAction, DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
 
@@ -54,15 +53,7 @@ macro_rules! columns {
 }
 
 pub(crate) fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
-    Ok(DrawEntry {
-        id: row::parsed(row, "entry")?,
-        user_id: row::parsed(row, "user_id")?,
-        entered_at: row::time(row, "entered_at_ms")?,
-        state: row::parsed(row, "state")?,
-        reason: row::optional_parsed(row, "reason")?,
-        rank: row.try_get("rank")?,
-        order_id: row::optional_parsed(row, "order_id")?,
-    })
+    read!(row => DrawEntry { id: "entry", user_id, entered_at: "entered_at_ms", state, reason, rank, order_id })
 }
 
 /// Selects a page of all entries of a draw, in the order of ids.
@@ -74,14 +65,14 @@ const OWN: &str = select!(columns, "FROM draw_entries WHERE sale_id = $1 AND use
 #[boxed]
 impl DrawStore<'_> {
     pub async fn draw_entry(self, sale: SaleId, user: UserId) -> Result<Option<DrawEntry>, StoreError> {
-        self.optional(sqlx::query(OWN).bind(sale.0).bind(user.to_string()), entry).await
+        self.optional(query!(OWN; sale, user), entry).await
     }
 
     /// The entries of an account in all draws, for its export.
     pub(crate) async fn draw_entries_of(self, user: UserId) -> Result<Vec<(SaleId, DrawEntry)>, StoreError> {
         let sql = concat!("SELECT sale_id, ", columns!(), " FROM draw_entries WHERE user_id = $1 ORDER BY sale_id");
-        let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), entry(row)?));
-        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+        let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, entry(row)?));
+        self.all(query!(sql; user), read).await
     }
 
     /// Enters an account. If it has an entry already, the entry stays; an entry that its owner took back counts again.
@@ -97,10 +88,9 @@ impl DrawStore<'_> {
         let sql =
             "INSERT INTO draw_entries (sale_id, user_id, entry, entered_at_ms, state) VALUES ($1, $2, $3, $4, 'in')
              ON CONFLICT (sale_id, user_id) DO UPDATE SET state = 'in' WHERE draw_entries.state = 'withdrawn'";
-        let query = sqlx::query(sql).bind(sale.0).bind(user.to_string()).bind(id.to_string());
-        let written = query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?.rows_affected();
-        let row = sqlx::query(OWN).bind(sale.0).bind(user.to_string()).fetch_one(&mut *tx).await?;
-        let own = entry(&row)?;
+        let query = query!(sql; sale, user, id, tx.now);
+        let written = tx.changed(query).await?;
+        let own = tx.one(query!(OWN; sale, user), entry).await?;
         if !deposits::take(&mut tx, sale, open.deposit, &[user]).await?.is_empty() {
             return Ok(EnterOutcome::DepositNeeded);
         }
@@ -117,11 +107,11 @@ impl DrawStore<'_> {
             Some(phase) => return Ok(WithdrawOutcome::Closed(phase)),
         }
         let sql = "UPDATE draw_entries SET state = 'withdrawn' WHERE sale_id = $1 AND user_id = $2 AND state = 'in'";
-        sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?;
-        let row = sqlx::query(OWN).bind(sale.0).bind(user.to_string()).fetch_optional(&mut *tx).await?;
+        tx.run(query!(sql; sale, user)).await?;
+        let is_known = tx.exists(query!(OWN; sale, user)).await?;
         deposits::withdraw(&mut tx, sale, user).await?;
         tx.commit().await?;
-        Ok(if row.is_some() { WithdrawOutcome::Done } else { WithdrawOutcome::NoSuchEntry })
+        Ok(if is_known { WithdrawOutcome::Done } else { WithdrawOutcome::NoSuchEntry })
     }
 
     /// Excludes an entry if the list is not locked yet, with a line in the audit log.
@@ -139,9 +129,8 @@ impl DrawStore<'_> {
         }
         let sql = "UPDATE draw_entries SET state = 'excluded', reason = $3 WHERE sale_id = $1 AND entry = $2
                AND state IN ('in', 'excluded') RETURNING user_id";
-        let query = sqlx::query(sql).bind(sale.0).bind(id.to_string()).bind(reason.as_str());
-        let Some(row) = query.fetch_optional(&mut *tx).await? else { return Ok(ExcludeOutcome::NoSuchEntry) };
-        let user: UserId = row::parsed(&row, "user_id")?;
+        let user: Option<UserId> = tx.optional(query!(sql; sale, id, reason), column("user_id")).await?;
+        let Some(user) = user else { return Ok(ExcludeOutcome::NoSuchEntry) };
         let after = json!({"entry": id.to_string(), "user_id": user, "reason": reason});
         let now = tx.now;
         log(&mut tx, actor, AuditAction::Exclude, &format!("sale {sale}"), None, Some(&after), now).await?;
@@ -154,14 +143,14 @@ impl DrawStore<'_> {
     pub async fn exclusions(self, sale: SaleId) -> Result<Vec<(Exclusion, i64)>, StoreError> {
         let sql = "SELECT reason, COUNT(*) AS entries FROM draw_entries WHERE sale_id = $1 AND state = 'excluded'
              GROUP BY reason ORDER BY reason";
-        let read = |row: &AnyRow| Ok((row::parsed(row, "reason")?, row::int(row, "entries")?));
-        self.all(sqlx::query(sql).bind(sale.0), read).await
+        let read = |row: &AnyRow| Ok((row::get(row, "reason")?, row::int(row, "entries")?));
+        self.all(query!(sql; sale), read).await
     }
 
     /// A page of the public list, in the order of ids. It is final once the list is locked.
     pub async fn listed_entries(self, sale: SaleId, after: Option<EntryId>) -> Result<Vec<ListedEntry>, StoreError> {
         let after = after.map(|id| id.to_string()).unwrap_or_default();
-        self.all(sqlx::query(LIST_PAGE).bind(sale.0).bind(after).bind(LIST_PAGE_SIZE), listed).await
+        self.all(query!(LIST_PAGE; sale, after, LIST_PAGE_SIZE), listed).await
     }
 }
 
@@ -189,11 +178,10 @@ pub(super) async fn list(tx: &mut Tx, sale: SaleId) -> Result<Vec<ListedEntry>, 
     let mut all: Vec<ListedEntry> = Vec::new();
     loop {
         let after = all.last().map(|last| last.id.to_string()).unwrap_or_default();
-        let page = sqlx::query(LIST_PAGE).bind(sale.0).bind(after).bind(LIST_PAGE_SIZE).fetch_all(&mut **tx).await?;
-        for row in &page {
-            all.push(listed(row)?);
-        }
-        if (page.len() as i64) < LIST_PAGE_SIZE {
+        let page = tx.all(query!(LIST_PAGE; sale, after, LIST_PAGE_SIZE), listed).await?;
+        let is_last = (page.len() as i64) < LIST_PAGE_SIZE;
+        all.extend(page);
+        if is_last {
             return Ok(all);
         }
     }
@@ -201,11 +189,11 @@ pub(super) async fn list(tx: &mut Tx, sale: SaleId) -> Result<Vec<ListedEntry>, 
 
 /// A skipped entry took part, so it stays in the list.
 fn listed(row: &AnyRow) -> Result<ListedEntry, sqlx::Error> {
-    let status = match row::parsed(row, "state")? {
-        EntryState::Excluded => EntryStatus::Excluded(row::parsed(row, "reason")?),
+    let status = match row::get(row, "state")? {
+        EntryState::Excluded => EntryStatus::Excluded(row::get(row, "reason")?),
         EntryState::In | EntryState::Withdrawn | EntryState::Skipped => EntryStatus::In,
     };
-    Ok(ListedEntry { id: row::parsed(row, "entry")?, status })
+    Ok(ListedEntry { id: row::get(row, "entry")?, status })
 }
 
 /// Up to this many entries are counted before the list is locked, so that a page stays cheap.
@@ -220,49 +208,46 @@ pub struct StaffEntry {
 }
 
 fn staff_entry(row: &AnyRow) -> Result<StaffEntry, sqlx::Error> {
-    Ok(StaffEntry { entry: entry(row)?, username: row.try_get("username")? })
+    read!(row => StaffEntry { entry = entry(row)?, username })
 }
 
 #[boxed]
 impl DrawStore<'_> {
     /// Entries from an id on, in the order of ids.
     pub async fn entries_from(self, sale: SaleId, from: &str, limit: usize) -> Result<Vec<StaffEntry>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
+        let sql = select!(
+            columns,
             ", username FROM draw_entries LEFT JOIN users ON users.id = draw_entries.user_id
              WHERE sale_id = $1 AND entry >= $2 ORDER BY entry LIMIT $3"
         );
-        self.all(sqlx::query(sql).bind(sale.0).bind(from).bind(limit as i64), staff_entry).await
+        self.all(query!(sql; sale, from, limit as i64), staff_entry).await
     }
 
     /// Entries from a rank on, which is counted from 0, in the order of ranks.
     pub async fn ranked_entries(self, sale: SaleId, from: i64, limit: usize) -> Result<Vec<StaffEntry>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
+        let sql = select!(
+            columns,
             ", username FROM draw_entries LEFT JOIN users ON users.id = draw_entries.user_id
              WHERE sale_id = $1 AND rank >= $2 ORDER BY rank LIMIT $3"
         );
-        self.all(sqlx::query(sql).bind(sale.0).bind(from).bind(limit as i64), staff_entry).await
+        self.all(query!(sql; sale, from, limit as i64), staff_entry).await
     }
 
     /// The sales whose draw was held.
     pub async fn held(self) -> Result<HashSet<SaleId>, StoreError> {
-        let query = sqlx::query("SELECT sale_id FROM draws WHERE state IN ('drawn', 'settled')");
-        Ok(self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await?.into_iter().collect())
+        let query = query!("SELECT sale_id FROM draws WHERE state IN ('drawn', 'settled')");
+        Ok(self.all(query, column("sale_id")).await?.into_iter().collect())
     }
 
     /// The rank of an entry, from 0, once the draw was held.
     pub async fn rank_of_entry(self, sale: SaleId, id: EntryId) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT rank FROM draw_entries WHERE sale_id = $1 AND entry = $2 AND rank IS NOT NULL";
-        self.optional(sqlx::query(sql).bind(sale.0).bind(id.to_string()), |row| row::int(row, "rank")).await
+        self.optional(query!(sql; sale, id), column("rank")).await
     }
 
     /// The number of entries, including entries that were taken back, up to [`MAX_COUNTED_ENTRIES`].
     pub async fn count_entries(self, sale: SaleId) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS entries FROM (SELECT 1 FROM draw_entries WHERE sale_id = $1 LIMIT $2) AS counted";
-        let query = sqlx::query(sql).bind(sale.0).bind(MAX_COUNTED_ENTRIES);
-        Ok(self.optional(query, |row| row::int(row, "entries")).await?.unwrap_or_default())
+        Ok(self.optional(query!(sql; sale, MAX_COUNTED_ENTRIES), column("entries")).await?.unwrap_or_default())
     }
 }

@@ -15,11 +15,10 @@ use std::collections::HashMap;
 
 use boxed::boxed;
 use jiff::Timestamp;
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::audit::Snapshot;
-use crate::{DrawStore, ListLock, StoreError, Tx, row};
+use crate::{DrawStore, ListLock, StoreError, Tx, column, row};
 use domain::draw::{
     DrawRules, DrawSecret, EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, Proof, PublicRound, Randomness,
     RoundChange, root,
@@ -132,28 +131,11 @@ macro_rules! columns {
 const ALL_LOCKED: &str = select!(columns, "FROM draws WHERE state IN ('locked', 'drawn', 'settled') ORDER BY sale_id");
 
 pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
-    Ok(Draw {
-        sale_id: SaleId(row::int(row, "sale_id")?),
-        state: row::parsed(row, "state")?,
-        secret: row::parsed(row, "secret")?,
-        rules: row::parsed(row, "rules")?,
-        lock_at: row::time(row, "lock_at_ms")?,
-        locked_at: row::optional_time(row, "locked_at_ms")?,
-        root: row.try_get("root")?,
-        entries: row.try_get("entries")?,
-        changes: match row.try_get::<Option<&str>, _>("round_changes")? {
-            Some(changes) => serde_json::from_str(changes).map_err(|_| row::undecodable("round_changes"))?,
-            None => Vec::new(),
-        },
-        signature: row.try_get("signature")?,
-        drawn_at: row::optional_time(row, "drawn_at_ms")?,
-        proof: row.try_get("proof")?,
-        next_rank: row::int(row, "next_rank")?,
-        called_off_at: row::optional_time(row, "called_off_at_ms")?,
-        called_off_reason: row.try_get("called_off_reason")?,
-        told_until: row.try_get("told_until")?,
-        change_told_until: row.try_get("change_told_until")?,
-        result_told_until: row.try_get("result_told_until")?,
+    let changes: Option<Vec<RoundChange>> = row::json(row, "round_changes")?;
+    read!(row => Draw {
+        sale_id, state, secret, rules, lock_at: "lock_at_ms", locked_at: "locked_at_ms", root, entries,
+        changes = changes.unwrap_or_default(), signature, drawn_at: "drawn_at_ms", proof, next_rank,
+        called_off_at: "called_off_at_ms", called_off_reason, told_until, change_told_until, result_told_until,
     })
 }
 
@@ -162,7 +144,7 @@ impl DrawStore<'_> {
     /// The draw of a sale; `None` for a rush and for a draft.
     pub async fn get(self, sale: SaleId) -> Result<Option<Draw>, StoreError> {
         let sql = select!(columns, "FROM draws WHERE sale_id = $1");
-        self.optional(sqlx::query(sql).bind(sale.0), draw).await
+        self.optional(query!(sql; sale), draw).await
     }
 }
 
@@ -170,7 +152,7 @@ impl DrawStore<'_> {
 async fn lock(tx: &mut Tx, lock: ListLock, sale: SaleId) -> Result<Option<Draw>, sqlx::Error> {
     tx.lock_list(lock, sale).await?;
     let sql = select!(columns, "FROM draws WHERE sale_id = $1");
-    tx.optional(sqlx::query(sql).bind(sale.0), draw).await
+    tx.optional(query!(sql; sale), draw).await
 }
 
 /// Updates the draw of a sale that is new (`before` is `None`) or was changed. The caller has locked the sale's row.
@@ -190,32 +172,21 @@ pub(crate) async fn follow_sale(tx: &mut Tx, before: Option<&Sale>, after: &Sale
 
 /// Publishes the rules. The secret is drawn with the first announcement and stays the same.
 async fn announce(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
-    let known = sqlx::query("SELECT secret FROM draws WHERE sale_id = $1").bind(sale.id.0);
-    let secret = match known.fetch_optional(&mut **tx).await? {
-        Some(known) => row::parsed(&known, "secret")?,
-        None => DrawSecret::new(rand::random()),
-    };
+    let known = query!("SELECT secret FROM draws WHERE sale_id = $1"; sale.id);
+    let known: Option<DrawSecret> = tx.optional(known, column("secret")).await?;
+    let secret = known.unwrap_or_else(|| DrawSecret::new(rand::random()));
     let plan = sale.mode.draw_plan().zip(sale.window.closes_at);
     let (Some(rules), Some((plan, closes))) = (sale.draw_rules(&secret), plan) else {
         return Err(sqlx::Error::Protocol(format!("the draw of sale {} has no window", sale.id)));
     };
     let sql = "INSERT INTO draws (sale_id, state, secret, rules, lock_at_ms) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (sale_id) DO UPDATE SET rules = excluded.rules, lock_at_ms = excluded.lock_at_ms";
-    sqlx::query(sql)
-        .bind(sale.id.0)
-        .bind(DrawState::Announced.as_str())
-        .bind(secret.to_hex())
-        .bind(rules.canonical())
-        .bind(plan.lock_at(closes).as_millisecond())
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+    tx.run(query!(sql; sale.id, DrawState::Announced, secret.to_hex(), rules.canonical(), plan.lock_at(closes))).await
 }
 
 /// Takes the announcement back, because the sale is a draft again or not a draw any more.
 async fn withdraw(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM draws WHERE sale_id = $1").bind(sale.id.0).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!("DELETE FROM draws WHERE sale_id = $1"; sale.id)).await
 }
 
 /// Calls the draw off if the sale ends before its closing time. It is then not the sale that was announced, so no entry
@@ -228,9 +199,8 @@ async fn call_off(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<()
     tx.lock_list(ListLock::Exclusive, after.id).await?;
     let sql = "UPDATE draws SET state = $2, called_off_at_ms = $4, told_until = '' WHERE sale_id = $1 AND state = $3";
     let (called_off, announced) = (DrawState::CalledOff.as_str(), DrawState::Announced.as_str());
-    let query = sqlx::query(sql).bind(after.id.0).bind(called_off).bind(announced);
-    query.bind(tx.now.as_millisecond()).execute(&mut **tx).await?;
-    Ok(())
+    let query = query!(sql; after.id, called_off, announced, tx.now);
+    tx.run(query).await
 }
 
 /// Deletes the draw of a draft that is deleted.
@@ -249,7 +219,7 @@ impl Snapshot {
     /// were not offered to entries in the order of ranks.
     pub async fn draw_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
         let mut problems = Vec::new();
-        for draw in self.all(sqlx::query(ALL_LOCKED), draw).await? {
+        for draw in self.all(query!(ALL_LOCKED), draw).await? {
             if !self.reads(draw.sale_id) {
                 continue;
             }
@@ -265,8 +235,7 @@ impl Snapshot {
         let mut all: Vec<DrawEntry> = Vec::new();
         loop {
             let after = all.last().map(|last| last.id.to_string()).unwrap_or_default();
-            let query = sqlx::query(entries::AUDIT_PAGE).bind(sale.0).bind(after).bind(PAGE_SIZE as i64);
-            let page = self.all(query, entries::entry).await?;
+            let page = self.all(query!(entries::AUDIT_PAGE; sale, after, PAGE_SIZE as i64), entries::entry).await?;
             self.progress.fetch_add(page.len() as u64, std::sync::atomic::Ordering::Relaxed);
             let is_last = page.len() < PAGE_SIZE;
             all.extend(page);
@@ -280,7 +249,7 @@ impl Snapshot {
         let sql = "SELECT 'order ' || id || ' belongs to no entry of its user' AS problem FROM orders
              WHERE sale_id = $1 AND NOT EXISTS (SELECT 1 FROM draw_entries WHERE draw_entries.sale_id = orders.sale_id
                AND draw_entries.user_id = orders.user_id AND draw_entries.order_id = orders.id)";
-        self.all(sqlx::query(sql).bind(sale.0), |row| row::text(row, "problem")).await
+        self.all(query!(sql; sale), column("problem")).await
     }
 }
 

@@ -15,7 +15,9 @@ use crate::audit_log::log;
 use crate::draws::{Draw, entries, lock};
 use crate::orders::intake::sell;
 use crate::sales::changes::touch;
-use crate::{DrawStore, ListLock, LockPatience, MAX_ROWS, StoreError, Tx, goods, mail, row, sales};
+use crate::{
+    Bound, DrawStore, ListLock, LockPatience, MAX_ROWS, StoreError, Tx, bound, column, goods, mail, row, sales,
+};
 use domain::draw::{self, EntryId, EntryList, Exclusion, Randomness, RoundChange};
 use domain::{
     AuditAction, DrawState, EntryState, MailKind, OrderId, Reservation, Sale, SaleId, SaleState, UserId, hex,
@@ -45,8 +47,7 @@ struct Turn {
 }
 
 fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
-    let (entry, user_id) = (row::parsed(row, "entry")?, row::parsed(row, "user_id")?);
-    Ok(Turn { entry, user_id, rank: row::int(row, "rank")?, is_closed: is_closed(row)? })
+    read!(row => Turn { entry, user_id, rank, is_closed = is_closed(row)? })
 }
 
 #[boxed]
@@ -60,7 +61,7 @@ impl DrawStore<'_> {
                  (SELECT 1 FROM orders WHERE orders.sale_id = draws.sale_id AND orders.status = 'unpaid'))
              ORDER BY draws.sale_id";
         let now = self.now().await?.as_millisecond();
-        self.all(sqlx::query(sql).bind(now), |row| Ok(SaleId(row::int(row, "sale_id")?))).await
+        self.all(query!(sql; now), column("sale_id")).await
     }
 
     /// Locks the list of entries: stores its root and its length. `None` if it is not time for this.
@@ -82,14 +83,8 @@ impl DrawStore<'_> {
             ..draw
         };
         let sql = "UPDATE draws SET state = $2, locked_at_ms = $3, root = $4, entries = $5 WHERE sale_id = $1";
-        sqlx::query(sql)
-            .bind(id.0)
-            .bind(locked.state.as_str())
-            .bind(tx.now.as_millisecond())
-            .bind(&locked.root)
-            .bind(locked.entries)
-            .execute(&mut *tx)
-            .await?;
+        let query = query!(sql; id, locked.state, tx.now, &locked.root, locked.entries);
+        tx.run(query).await?;
         tx.commit().await?;
         Ok(Some(locked))
     }
@@ -104,8 +99,7 @@ impl DrawStore<'_> {
         }
         let signature = given.signature_hex();
         let sql = "UPDATE draws SET signature = $2 WHERE sale_id = $1 AND state = 'locked' AND signature IS NULL";
-        let updated = sqlx::query(sql).bind(id.0).bind(&signature).execute(&mut *tx).await?;
-        if updated.rows_affected() == 0 {
+        if tx.changed(query!(sql; id, &signature)).await? == 0 {
             return Ok(false);
         }
         let (now, after) = (tx.now, json!({"round": given.round, "signature": signature}));
@@ -130,8 +124,8 @@ impl DrawStore<'_> {
                 ranked.join(","),
                 part.len() + 1
             );
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(id.0);
-            part.iter().fold(query, |query, (entry, _)| query.bind(entry.to_string())).execute(&self.pool).await?;
+            let entries = part.iter().map(|(entry, _)| entry.value());
+            self.run(bound(query!(AssertSqlSafe(sql); id), entries)).await?;
         }
         Ok(())
     }
@@ -143,7 +137,7 @@ impl DrawStore<'_> {
         touch(&mut tx).await?;
         let sql = "UPDATE draws SET state = 'drawn', proof = $2, drawn_at_ms = $3, change_told_until = NULL,
                result_told_until = '' WHERE sale_id = $1 AND state = 'locked'";
-        sqlx::query(sql).bind(id.0).bind(proof).bind(now.as_millisecond()).execute(&mut *tx).await?;
+        tx.run(query!(sql; id, proof, now)).await?;
         tx.commit().await?;
         Ok(())
     }
@@ -166,16 +160,14 @@ impl DrawStore<'_> {
         let turns = next_turns(&mut tx, &draw, sale.total - sale.sold).await?;
         let Some(last) = turns.last() else {
             if may_settle {
-                let sql = "UPDATE draws SET state = 'settled' WHERE sale_id = $1";
-                sqlx::query(sql).bind(id.0).execute(&mut *tx).await?;
+                tx.run(query!("UPDATE draws SET state = 'settled' WHERE sale_id = $1"; id)).await?;
                 tx.commit().await?;
             }
             return Ok(Offered { is_settled: may_settle, ..Offered::default() });
         };
         let next_rank = last.rank + 1;
         let orders = offer(&mut tx, &sale, &turns).await?;
-        let sql = "UPDATE draws SET next_rank = $2 WHERE sale_id = $1";
-        sqlx::query(sql).bind(id.0).bind(next_rank).execute(&mut *tx).await?;
+        tx.run(query!("UPDATE draws SET next_rank = $2 WHERE sale_id = $1"; id, next_rank)).await?;
         tx.commit().await?;
         Ok(Offered { orders, skipped: turns.len() - orders, is_settled: false })
     }
@@ -186,7 +178,7 @@ impl DrawStore<'_> {
             "SELECT id FROM sales WHERE retired_at_ms IS NULL AND mode = 'draw' AND state = 'ended' AND NOT EXISTS
                (SELECT 1 FROM draws WHERE draws.sale_id = sales.id AND state IN ('announced', 'locked', 'drawn'))";
         let now = self.now().await?;
-        for id in self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await? {
+        for id in self.all(query!(sql), column("id")).await? {
             self.sales().retire(id, now).await?;
         }
         Ok(())
@@ -197,8 +189,7 @@ async fn next_turns(tx: &mut Tx, draw: &Draw, free: i64) -> Result<Vec<Turn>, sq
     let sql = "SELECT entry, user_id, rank, deleted_at_ms, blocked_at_ms FROM draw_entries
          LEFT JOIN users ON users.id = draw_entries.user_id
          WHERE sale_id = $1 AND rank >= $2 ORDER BY rank LIMIT $3";
-    let query = sqlx::query(sql).bind(draw.sale_id.0).bind(draw.next_rank).bind(free.clamp(0, MAX_OFFERS));
-    query.fetch_all(&mut **tx).await?.iter().map(turn).collect()
+    tx.all(query!(sql; draw.sale_id, draw.next_rank, free.clamp(0, MAX_OFFERS)), turn).await
 }
 
 /// Creates orders for the accounts that can buy. Returns how many.
@@ -211,9 +202,7 @@ async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> Result<usize, StoreE
             false => (EntryState::In, None, Some(order_id.to_string())),
         };
         let sql = "UPDATE draw_entries SET state = $3, reason = $4, order_id = $5 WHERE sale_id = $1 AND entry = $2";
-        let query =
-            sqlx::query(sql).bind(sale.id.0).bind(entry.to_string()).bind(state.as_str()).bind(reason).bind(order);
-        query.execute(&mut **tx).await?;
+        tx.run(query!(sql; sale.id, entry, state, reason, order)).await?;
         if !is_closed {
             let (user_id, reserved_at) = (*user_id, tx.now);
             granted.push(Reservation { order_id, sale_id: sale.id, user_id, quantity: 1, reserved_at });
@@ -241,8 +230,7 @@ async fn tell(tx: &mut Tx, sale: &Sale, granted: &[Reservation], pay_by: Timesta
 
 /// An unpaid order may still return its unit, so its draw is not settled.
 async fn has_unpaid_orders(tx: &mut Tx, id: SaleId) -> Result<bool, sqlx::Error> {
-    let unpaid = sqlx::query("SELECT 1 FROM orders WHERE sale_id = $1 AND status = 'unpaid' LIMIT 1").bind(id.0);
-    Ok(unpaid.fetch_optional(&mut **tx).await?.is_some())
+    tx.exists(query!("SELECT 1 FROM orders WHERE sale_id = $1 AND status = 'unpaid' LIMIT 1"; id)).await
 }
 
 /// Messages to entrants per transaction.
@@ -260,8 +248,8 @@ impl DrawStore<'_> {
         let sql = "UPDATE draws SET state = $2, called_off_at_ms = $3, called_off_reason = $4, told_until = '',
                change_told_until = NULL
              WHERE sale_id = $1 AND state = 'locked' AND signature IS NULL";
-        let query = sqlx::query(sql).bind(id.0).bind(DrawState::CalledOff.as_str()).bind(tx.now.as_millisecond());
-        if query.bind(reason).execute(&mut *tx).await?.rows_affected() == 0 {
+        let query = query!(sql; id, DrawState::CalledOff, tx.now, reason);
+        if tx.changed(query).await? == 0 {
             return Ok(false);
         }
         let (now, round) = (tx.now, draw.round().map(|round| round.round));
@@ -288,7 +276,7 @@ impl DrawStore<'_> {
         let after = serde_json::to_value(&change).map_err(|error| sqlx::Error::Encode(error.into()))?;
         let changes = json!([&draw.changes[..], &[change]].concat()).to_string();
         let sql = "UPDATE draws SET round_changes = $2, change_told_until = '' WHERE sale_id = $1";
-        sqlx::query(sql).bind(id.0).bind(changes).execute(&mut *tx).await?;
+        tx.run(query!(sql; id, changes)).await?;
         let now = tx.now;
         log(&mut tx, actor, AuditAction::ChangeRound, &format!("sale {id}"), None, Some(&after), now).await?;
         tx.commit().await?;
@@ -299,7 +287,7 @@ impl DrawStore<'_> {
     pub async fn to_tell(self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT sale_id FROM draws WHERE told_until IS NOT NULL OR change_told_until IS NOT NULL
              OR result_told_until IS NOT NULL ORDER BY sale_id";
-        self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "sale_id")?))).await
+        self.all(query!(sql), column("sale_id")).await
     }
 
     /// Tells the next entrants of a draw that it was called off, awaits a later round or was held. Winners have a message
@@ -324,9 +312,8 @@ impl DrawStore<'_> {
         let sql = format!(
             "SELECT entry, user_id FROM draw_entries WHERE sale_id = $1 AND entry > $2 AND {told} ORDER BY entry LIMIT $3"
         );
-        let rows = sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(after).bind(MAX_TOLD).fetch_all(&mut *tx).await?;
-        let entrant = |row: &AnyRow| Ok((row::parsed(row, "entry")?, row::parsed(row, "user_id")?));
-        let entrants: Vec<(EntryId, UserId)> = rows.iter().map(entrant).collect::<Result<_, sqlx::Error>>()?;
+        let entrant = |row: &AnyRow| Ok((row::get(row, "entry")?, row::get(row, "user_id")?));
+        let entrants: Vec<(EntryId, UserId)> = tx.all(query!(AssertSqlSafe(sql); id, after, MAX_TOLD), entrant).await?;
         let users: Vec<UserId> = entrants.iter().map(|(_, user)| *user).collect();
         let goods = goods::name(&mut tx, sale.goods_id).await?;
         let facts = json!({"goods": goods, "sale": id, "reason": reason, "at": due});
@@ -334,7 +321,7 @@ impl DrawStore<'_> {
         let last = entrants.last().filter(|_| entrants.len() as i64 == MAX_TOLD).map(|(entry, _)| entry.to_string());
         let is_done = last.is_none();
         let sql = format!("UPDATE draws SET {column} = $2 WHERE sale_id = $1");
-        sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(last).execute(&mut *tx).await?;
+        tx.run(query!(AssertSqlSafe(sql); id, last)).await?;
         tx.commit().await?;
         Ok(is_done)
     }

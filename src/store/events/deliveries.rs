@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use boxed::boxed;
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 use uuid::{NoContext, Uuid};
 
 use super::{BATCH_SIZE, Endpoint, tell_owners};
 use crate::audit_log::log;
-use crate::{EventStore, StoreError, bind_ids, for_ids, int, list, row, text};
+use crate::{Bound, EventStore, StoreError, bound, column, for_ids, list, row};
 use domain::AuditAction;
 use domain::event::{DeliveryState, EndpointState, EventKind};
 use domain::ids::first_id_of;
@@ -83,7 +83,7 @@ impl EventStore<'_> {
         let sql = "SELECT id FROM event_endpoints WHERE state = 'on' AND EXISTS (SELECT 1 FROM event_deliveries
              WHERE endpoint_id = event_endpoints.id AND state = 'waiting' AND next_attempt_at_ms <= $1) ORDER BY id";
         let now = self.now().await?.as_millisecond();
-        self.all(sqlx::query(sql).bind(now), |row| row::text(row, "id")).await
+        self.all(query!(sql; now), column("id")).await
     }
 
     /// Events that are due at an endpoint, the longest due first.
@@ -92,14 +92,8 @@ impl EventStore<'_> {
              WHERE endpoint_id = $1 AND state = 'waiting' AND next_attempt_at_ms <= $2
              ORDER BY next_attempt_at_ms, event_id LIMIT $3";
         let now = self.now().await?.as_millisecond();
-        self.all(sqlx::query(sql).bind(endpoint).bind(now).bind(limit), |row| {
-            Ok(DueEvent {
-                id: row::text(row, "event_id")?,
-                body: row::text(row, "body")?,
-                attempts: row::int(row, "attempts")?,
-            })
-        })
-        .await
+        self.all(query!(sql; endpoint, now, limit), |row| read!(row => DueEvent { id: "event_id", body, attempts }))
+            .await
     }
 
     /// Counts an attempt that is about to be made, and postpones the next one by `duration`, which this one may take.
@@ -108,8 +102,7 @@ impl EventStore<'_> {
         let sql = "UPDATE event_deliveries SET attempts = attempts + 1, next_attempt_at_ms = $4
              WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'waiting'";
         let until = self.now().await?.saturating_add(duration).unwrap_or(Timestamp::MAX).as_millisecond();
-        let query = sqlx::query(sql).bind(endpoint).bind(&event.id).bind(event.attempts).bind(until);
-        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
+        Ok(self.changed(query!(sql; endpoint, &event.id, event.attempts, until)).await? == 1)
     }
 
     /// Records an attempt that was counted, and what follows. Returns whether it disabled the endpoint, which its owners
@@ -134,12 +127,12 @@ impl EventStore<'_> {
             NextStep::Delivered => {
                 let sql = "UPDATE event_endpoints SET failing_since_ms = NULL
                      WHERE id = $1 AND failing_since_ms IS NOT NULL";
-                sqlx::query(sql).bind(&endpoint.id).execute(&mut *tx).await?;
+                tx.run(query!(sql; &endpoint.id)).await?;
                 false
             }
             _ => {
                 let sql = "UPDATE event_endpoints SET failing_since_ms = $2 WHERE id = $1 AND failing_since_ms IS NULL";
-                sqlx::query(sql).bind(&endpoint.id).bind(result.at.as_millisecond()).execute(&mut *tx).await?;
+                tx.run(query!(sql; &endpoint.id, result.at)).await?;
                 let failing_long = match next {
                     NextStep::Gone => i64::MAX,
                     NextStep::GiveUp => (now - MAX_FAILING).as_millisecond(),
@@ -147,14 +140,13 @@ impl EventStore<'_> {
                 };
                 let sql = "UPDATE event_endpoints SET state = 'disabled'
                      WHERE id = $1 AND state = 'on' AND failing_since_ms <= $2";
-                sqlx::query(sql).bind(&endpoint.id).bind(failing_long).execute(&mut *tx).await?.rows_affected() == 1
+                tx.changed(query!(sql; &endpoint.id, failing_long)).await? == 1
             }
         };
         // If the event was asked for again meanwhile, its count began again, and it stays due.
         let sql = "UPDATE event_deliveries SET state = $4, next_attempt_at_ms = $5
              WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'waiting'";
-        let query = sqlx::query(sql).bind(&endpoint.id).bind(&event.id).bind(event.attempts + 1);
-        query.bind(state.as_str()).bind(due).execute(&mut *tx).await?;
+        tx.run(query!(sql; &endpoint.id, &event.id, event.attempts + 1, state, due)).await?;
         // No row if the endpoint was deleted meanwhile.
         let sql = "INSERT INTO event_attempts (id, endpoint_id, event_id, at_ms, took_ms, status, answer)
              SELECT $3, endpoint_id, event_id, CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), $7
@@ -162,9 +154,9 @@ impl EventStore<'_> {
         let seconds = u64::try_from(result.at.as_second()).unwrap_or_default();
         let nanos = result.at.subsec_nanosecond().unsigned_abs();
         let id = Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos));
-        let query = sqlx::query(sql).bind(&endpoint.id).bind(&event.id).bind(id.to_string());
-        let query = query.bind(result.at.as_millisecond()).bind(result.took.as_millis() as i64);
-        query.bind(result.status.map(i64::from)).bind(&result.answer).execute(&mut *tx).await?;
+        let query = query!(sql; &endpoint.id, &event.id, id, result.at, result.took.as_millis() as i64, result.status,
+            &result.answer);
+        tx.run(query).await?;
         if is_disabled {
             let after = super::record(&Endpoint { state: EndpointState::Disabled, ..endpoint.clone() });
             let subject = format!("endpoint {}", endpoint.id);
@@ -180,7 +172,7 @@ impl EventStore<'_> {
     pub async fn waiting(self) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM event_endpoints JOIN event_deliveries ON endpoint_id = id
              WHERE event_endpoints.state = 'on' AND event_deliveries.state = 'waiting' LIMIT $1) AS waiting";
-        Ok(row::int(&sqlx::query(sql).bind(MAX_COUNTED).fetch_one(&self.pool).await?, "n")?)
+        self.one(query!(sql; MAX_COUNTED), column("n")).await
     }
 
     /// Deliveries to an endpoint of events before the event with this id, newest first, with their attempts.
@@ -194,14 +186,13 @@ impl EventStore<'_> {
              FROM event_deliveries JOIN events ON events.id = event_id
              WHERE endpoint_id = $1 AND event_id < $2 ORDER BY event_id DESC LIMIT $3";
         // "g" sorts after every UUID.
-        let query = sqlx::query(sql).bind(endpoint).bind(before.unwrap_or("g")).bind(limit);
-        let mut deliveries = self.all(query, delivery).await?;
+        let mut deliveries = self.all(query!(sql; endpoint, before.unwrap_or("g"), limit), delivery).await?;
         let mut logs: HashMap<String, Vec<AttemptResult>> = HashMap::new();
         let ids: Vec<String> = deliveries.iter().map(|delivery| delivery.event.clone()).collect();
         let sql = "SELECT event_id, at_ms, took_ms, status, answer FROM event_attempts
              WHERE endpoint_id = $1 AND event_id IN $ids ORDER BY id";
         let read = |row: &AnyRow| Ok((row::text(row, "event_id")?, attempt(row)?));
-        for (event, attempt) in self.all_of::<_, Vec<_>>(sql, &[text(endpoint)], &ids, read).await? {
+        for (event, attempt) in self.all_of::<_, Vec<_>>(sql, &values![endpoint], &ids, read).await? {
             logs.entry(event).or_default().push(attempt);
         }
         for delivery in &mut deliveries {
@@ -247,20 +238,18 @@ impl EventStore<'_> {
         from: Option<&str>,
         one: Option<&Uuid>,
     ) -> Result<Vec<String>, StoreError> {
-        let id = |row: &AnyRow| row::text(row, "id");
+        let id = column("id");
         if let Some(one) = one {
             // A test is for one endpoint only.
             let sql = "SELECT id FROM events WHERE id = $1 AND (kind <> 'ping' OR subject = $2)";
-            return self
-                .all(sqlx::query(sql).bind(one.to_string()).bind(format!("endpoint {}", endpoint.id)), id)
-                .await;
+            return self.all(query!(sql; one, format!("endpoint {}", endpoint.id)), id).await;
         }
         let kinds: Vec<&str> =
             EventKind::ALL.iter().filter(|kind| endpoint.choice.includes(**kind)).map(|kind| kind.as_str()).collect();
         let sql =
             format!("SELECT id FROM events WHERE id >= $1 AND kind IN {} ORDER BY id LIMIT $2", list(kinds.len(), 2));
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(from.unwrap_or_default()).bind(BATCH_SIZE);
-        self.all(bind_ids(query, &kinds), id).await
+        let query = query!(AssertSqlSafe(sql); from.unwrap_or_default(), BATCH_SIZE);
+        self.all(bound(query, kinds.into_iter().map(Bound::value)), id).await
     }
 
     async fn send_again(self, endpoint: &Endpoint, events: &[String]) -> Result<i64, StoreError> {
@@ -273,8 +262,8 @@ impl EventStore<'_> {
              SELECT $1, id, CAST($2 AS BIGINT) FROM events WHERE id IN $ids
              ON CONFLICT (endpoint_id, event_id) DO UPDATE SET state = 'waiting', attempts = 0,
                next_attempt_at_ms = excluded.next_attempt_at_ms";
-        for query in for_ids(sql, &[text(&endpoint.id), int(tx.now.as_millisecond())], events) {
-            count += query.execute(&mut *tx).await?.rows_affected() as i64;
+        for query in for_ids(sql, &values![&endpoint.id, tx.now], events) {
+            count += tx.changed(query).await? as i64;
         }
         tx.commit().await?;
         Ok(count)
@@ -282,25 +271,16 @@ impl EventStore<'_> {
 }
 
 fn delivery(row: &AnyRow) -> Result<Delivery, sqlx::Error> {
-    Ok(Delivery {
-        event: row::text(row, "event_id")?,
-        kind: row::parsed(row, "kind")?,
-        subject: row::text(row, "subject")?,
-        sequence: row::int(row, "sequence")?,
-        state: row::parsed(row, "state")?,
-        attempts: row::int(row, "attempts")?,
-        next_attempt_at: row::time(row, "next_attempt_at_ms")?,
-        created_at: row::time(row, "created_at_ms")?,
-        log: Vec::new(),
+    read!(row => Delivery {
+        event: "event_id", kind, subject, sequence, state, attempts, next_attempt_at: "next_attempt_at_ms",
+        created_at: "created_at_ms", log = Vec::new(),
     })
 }
 
 fn attempt(row: &AnyRow) -> Result<AttemptResult, sqlx::Error> {
-    let status: Option<i64> = row.try_get("status")?;
-    Ok(AttemptResult {
-        at: row::time(row, "at_ms")?,
-        took: Duration::from_millis(row::int(row, "took_ms")?.unsigned_abs()),
-        status: status.and_then(|status| u16::try_from(status).ok()),
-        answer: row::text(row, "answer")?,
+    let status: Option<i64> = row::get(row, "status")?;
+    read!(row => AttemptResult {
+        at: "at_ms", took = Duration::from_millis(row::int(row, "took_ms")?.unsigned_abs()),
+        status = status.and_then(|status| u16::try_from(status).ok()), answer,
     })
 }

@@ -14,13 +14,12 @@ use std::collections::HashMap;
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::events::{KEEP_EVENTS, NewEvent, write};
-use crate::{ChangedOrders, EventStore, StoreError, Tx, for_ids, row};
+use crate::{ChangedOrders, EventStore, StoreError, Tx, column, row};
 use domain::event::EventKind;
-use domain::{Order, OrderId, OrderStatus, ParcelState, SaleId, SaleState};
+use domain::{Money, Order, OrderId, OrderStatus, ParcelState, SaleId, SaleState};
 
 /// Why an order was cancelled that nobody paid in time.
 const UNPAID: &str = "unpaid";
@@ -119,14 +118,14 @@ impl EventStore<'_> {
             return Ok(found);
         }
         self.read(orders, "SELECT order_id, status, at_ms FROM order_events WHERE order_id IN", |row| {
-            let status: OrderStatus = row::parsed(row, "status")?;
+            let status: OrderStatus = row::get(row, "status")?;
             found.add(row, status.to_string(), "at_ms", FactKind::Step(status))
         })
         .await?;
         let sql = "SELECT order_id, step, state, carrier, number, at_ms FROM parcel_steps WHERE order_id IN";
         self.read(orders, sql, |row| {
-            let state: ParcelState = row::parsed(row, "state")?;
-            let text = |name| row.try_get::<Option<String>, _>(name);
+            let state: ParcelState = row::get(row, "state")?;
+            let text = |name| row::get::<Option<String>>(row, name);
             let shipment = json!({"state": state, "carrier": text("carrier")?, "number": text("number")?});
             let key = format!("parcel:{}", row::int(row, "step")?);
             let what = FactKind::Other(EventKind::of_parcel(state), json!({"shipment": shipment}));
@@ -139,8 +138,8 @@ impl EventStore<'_> {
              WHERE account = 'shop' AND order_id IN";
         self.read(orders, sql, |row| {
             let (id, attempt) = (row::text(row, "refund_id")?, row::int(row, "attempt")?);
-            let refund = json!({"refund": {"id": id, "amount": row::money(row, "amount")?}});
-            if row::optional_time(row, "made_at_ms")?.is_some() {
+            let refund = json!({"refund": {"id": id, "amount": row::get::<Money>(row, "amount")?}});
+            if row::get::<Option<Timestamp>>(row, "made_at_ms")?.is_some() {
                 let times = made.entry(id.clone()).or_default();
                 let what = FactKind::Other(EventKind::RefundCompleted, refund.clone());
                 found.add(row, made_key(&id, *times), "made_at_ms", what)?;
@@ -159,14 +158,14 @@ impl EventStore<'_> {
         let sql = "SELECT order_id, id, provider, amount, currency, captured_at_ms, refunded_at_ms, refunded_in_parts
              FROM payments WHERE mismatched_at_ms IS NULL AND captured_at_ms IS NOT NULL AND order_id IN";
         self.read(orders, sql, |row| {
-            let (id, amount) = (row::text(row, "id")?, row::money(row, "amount")?);
+            let (id, amount): (_, Money) = (row::text(row, "id")?, row::get(row, "amount")?);
             let payment = json!({"id": id, "provider": row::text(row, "provider")?, "amount": amount});
             let what = FactKind::Other(EventKind::PaymentCaptured, json!({"payment": payment}));
             found.add(row, format!("payment:{id}"), "captured_at_ms", what)?;
-            if row::optional_time(row, "refunded_at_ms")?.is_none() {
+            if row::get::<Option<Timestamp>>(row, "refunded_at_ms")?.is_none() {
                 return Ok(());
             }
-            let left = domain::Money { amount: amount.amount - row::int(row, "refunded_in_parts")?, ..amount };
+            let left = Money { amount: amount.amount - row::int(row, "refunded_in_parts")?, ..amount };
             let what = FactKind::Other(EventKind::RefundCompleted, json!({"refund": {"id": id, "amount": left}}));
             found.add(row, made_again(&id), "refunded_at_ms", what)
         })
@@ -175,24 +174,21 @@ impl EventStore<'_> {
              WHERE order_id IN";
         self.read(orders, sql, |row| {
             let id = row::text(row, "id")?;
-            let refund = json!({"refund": {"id": id, "amount": row::money(row, "amount")?}});
+            let refund = json!({"refund": {"id": id, "amount": row::get::<Money>(row, "amount")?}});
             let what = FactKind::Other(EventKind::RefundStarted, refund.clone());
             found.add(row, format!("refund:{id}"), "requested_at_ms", what)?;
-            match row::optional_time(row, "refunded_at_ms")? {
-                Some(_) => {
-                    let what = FactKind::Other(EventKind::RefundCompleted, refund);
-                    found.add(row, made_again(&id), "refunded_at_ms", what)
-                }
-                None => Ok(()),
+            if row::get::<Option<Timestamp>>(row, "refunded_at_ms")?.is_none() {
+                return Ok(());
             }
+            let what = FactKind::Other(EventKind::RefundCompleted, refund);
+            found.add(row, made_again(&id), "refunded_at_ms", what)
         })
         .await?;
         // A reservation of another shop is an order of an account that this shop has named.
         let sql = "SELECT orders.id AS order_id, external_id FROM orders JOIN users ON users.id = user_id
              WHERE orders.id IN";
         self.read(orders, sql, |row| {
-            let external: Option<String> = row.try_get("external_id")?;
-            found.external.extend(Some(row::parsed(row, "order_id")?).zip(external));
+            found.external.extend(Some(row::get(row, "order_id")?).zip(row::get(row, "external_id")?));
             Ok(())
         })
         .await?;
@@ -204,21 +200,16 @@ impl EventStore<'_> {
         self,
         orders: &[OrderId],
         sql: &str,
-        mut each: impl FnMut(&AnyRow) -> Result<(), sqlx::Error>,
+        each: impl FnMut(&AnyRow) -> Result<(), sqlx::Error>,
     ) -> Result<(), StoreError> {
-        for query in for_ids(&format!("{sql} $ids"), &[], orders) {
-            for row in query.fetch_all(&self.pool).await? {
-                each(&row)?;
-            }
-        }
-        Ok(())
+        self.all_of::<(), Vec<()>>(&format!("{sql} $ids"), &[], orders, each).await.map(drop)
     }
 }
 
 impl OrderRows {
     fn add(&mut self, row: &AnyRow, key: String, at: &str, what: FactKind) -> Result<(), sqlx::Error> {
-        let fact = FactRow { at: row::time(row, at)?, what };
-        self.facts.entry(row::parsed(row, "order_id")?).or_default().push((key, fact));
+        let fact = FactRow { at: row::get(row, at)?, what };
+        self.facts.entry(row::get(row, "order_id")?).or_default().push((key, fact));
         Ok(())
     }
 }
@@ -248,8 +239,7 @@ pub enum Followed {
 
 /// Locks the cursor until the end of the transaction.
 pub(super) async fn lock(tx: &mut Tx) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE event_cursor SET position = position WHERE id = 1").execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!("UPDATE event_cursor SET position = position WHERE id = 1")).await
 }
 
 /// Begins to make events of what happens from now on. The caller has locked the cursor.
@@ -257,12 +247,12 @@ pub(super) async fn begin(tx: &mut Tx) -> Result<(), sqlx::Error> {
     // The revision is read before the sales, so that a change in between is compared.
     let sql = "UPDATE event_cursor SET position = (SELECT numbered FROM order_feed WHERE id = 1), since_ms = $1,
          revision = (SELECT revision FROM catalogue WHERE id = 1)";
-    sqlx::query(sql).bind(tx.now.as_millisecond()).execute(&mut **tx).await?;
+    let query = query!(sql; tx.now);
+    tx.run(query).await?;
     let sql = "INSERT INTO event_sales (sale_id, state, closes_at_ms, sequence)
          SELECT id, state, closes_at_ms, 0 FROM sales WHERE shadow = 0 AND retired_at_ms IS NULL
          ON CONFLICT (sale_id) DO UPDATE SET state = excluded.state, closes_at_ms = excluded.closes_at_ms";
-    sqlx::query(sql).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!(sql)).await
 }
 
 #[boxed]
@@ -274,7 +264,7 @@ impl EventStore<'_> {
         let read = |row: &sqlx::any::AnyRow| {
             Ok((row::int(row, "position")?, row::int(row, "seen")? != row::int(row, "revision")?))
         };
-        let Some((position, has_changed)) = self.optional(sqlx::query(sql), read).await? else {
+        let Some((position, has_changed)) = self.optional(query!(sql), read).await? else {
             return Ok(Followed::Nobody);
         };
         if has_changed {
@@ -284,7 +274,7 @@ impl EventStore<'_> {
             None => {
                 let sql = "UPDATE event_cursor SET position = (SELECT purged FROM order_feed WHERE id = 1)
                      WHERE id = 1 AND position = $1";
-                sqlx::query(sql).bind(position).execute(&self.pool).await?;
+                self.run(query!(sql; position)).await?;
                 Ok(Followed::Gap)
             }
             Some(page) if page.next == position => Ok(Followed::All),
@@ -300,17 +290,17 @@ impl EventStore<'_> {
         let mut rows = self.rows_of(&ids).await?;
         let mut tx = self.begin().await?;
         let sql = "UPDATE event_cursor SET position = $2 WHERE id = 1 AND position = $1 RETURNING since_ms";
-        let moved = sqlx::query(sql).bind(position).bind(page.next).fetch_optional(&mut *tx).await?;
+        let since: Option<Timestamp> = tx.optional(query!(sql; position, page.next), column("since_ms")).await?;
         // Another process was first, or the last endpoint was deleted.
-        let Some(moved) = moved else { return Ok(()) };
-        let since = row::time(&moved, "since_ms")?.max(tx.now - KEEP_EVENTS);
+        let Some(since) = since else { return Ok(()) };
+        let since = since.max(tx.now - KEEP_EVENTS);
         let mut known: HashMap<String, HashMap<String, i64>> = HashMap::new();
         let subjects: Vec<String> = ids.iter().map(|id| format!("order {id}")).collect();
-        for query in for_ids("SELECT subject, fact, sequence FROM events WHERE subject IN $ids", &[], &subjects) {
-            for row in query.fetch_all(&mut *tx).await? {
-                let of = known.entry(row::text(&row, "subject")?).or_default();
-                of.insert(row::text(&row, "fact")?, row::int(&row, "sequence")?);
-            }
+        let sql = "SELECT subject, fact, sequence FROM events WHERE subject IN $ids";
+        let event = |row: &AnyRow| Ok((row::text(row, "subject")?, row::get(row, "fact")?, row::get(row, "sequence")?));
+        let events: Vec<_> = tx.all_of(sql, &[], &subjects, event).await?;
+        for (subject, fact, sequence) in events {
+            known.entry(subject).or_default().insert(fact, sequence);
         }
         let mut events = Vec::new();
         for (found, subject) in page.orders.iter().zip(subjects) {
@@ -331,7 +321,7 @@ impl EventStore<'_> {
         // The revision is read before the sales, so that a change in between is compared the next time.
         let sql = "UPDATE event_cursor SET revision = (SELECT revision FROM catalogue WHERE id = 1)
              WHERE id = 1 AND position IS NOT NULL RETURNING position";
-        if sqlx::query(sql).fetch_optional(&mut *tx).await?.is_none() {
+        if !tx.exists(query!(sql)).await? {
             return Ok(());
         }
         let sql = "SELECT sales.id, sales.state, sales.goods_id, sales.total, sales.sold, sales.opens_at_ms,
@@ -342,27 +332,26 @@ impl EventStore<'_> {
                AND (told.state IS NULL OR told.state <> sales.state
                  OR COALESCE(told.closes_at_ms, 0) <> COALESCE(sales.closes_at_ms, 0)) ORDER BY sales.id";
         let mut events = Vec::new();
-        for row in sqlx::query(sql).fetch_all(&mut *tx).await? {
-            let (id, state): (SaleId, SaleState) = (SaleId(row::int(&row, "id")?), row::parsed(&row, "state")?);
-            let told: Option<String> = row.try_get("told_state")?;
+        for row in tx.fetch_all(query!(sql)).await? {
+            let (id, state): (SaleId, SaleState) = (row::get(&row, "id")?, row::get(&row, "state")?);
+            let told: Option<String> = row::get(&row, "told_state")?;
             let told = told.and_then(|state| state.parse().ok()).unwrap_or(SaleState::Draft);
-            let closes_at = row::optional_time(&row, "closes_at_ms")?;
-            let planned = row::optional_time(&row, "told_closes_at_ms")?;
+            let closes_at: Option<Timestamp> = row::get(&row, "closes_at_ms")?;
+            let planned: Option<Timestamp> = row::get(&row, "told_closes_at_ms")?;
             let is_early = closes_at.is_some_and(|closed| planned.is_none_or(|planned| closed < planned));
             let kind = EventKind::of_sale(told, state, is_early);
             let sequence = row::int(&row, "sequence")? + i64::from(kind.is_some());
             let data = json!({"sale": {
                 "id": id, "state": state, "goods_id": row::int(&row, "goods_id")?.to_string(),
                 "total": row::int(&row, "total")?, "sold": row::int(&row, "sold")?,
-                "opens_at": row::optional_time(&row, "opens_at_ms")?, "closes_at": closes_at,
+                "opens_at": row::get::<Option<Timestamp>>(&row, "opens_at_ms")?, "closes_at": closes_at,
             }});
             let place = (format!("sale {id}"), sequence);
             events.extend(kind.map(|kind| NewEvent::new(&tx, kind, place, sequence.to_string(), data)));
             let sql = "INSERT INTO event_sales (sale_id, state, closes_at_ms, sequence) VALUES ($1, $2, $3, $4)
                  ON CONFLICT (sale_id) DO UPDATE SET state = excluded.state, closes_at_ms = excluded.closes_at_ms,
                    sequence = excluded.sequence";
-            let query = sqlx::query(sql).bind(id.0).bind(state.as_str());
-            query.bind(closes_at.map(|at| at.as_millisecond())).bind(sequence).execute(&mut *tx).await?;
+            tx.run(query!(sql; id, state, closes_at, sequence)).await?;
         }
         write(&mut tx, &events).await?;
         Ok(tx.commit().await?)

@@ -7,12 +7,11 @@ mod facts;
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::any::AnyRow;
 use uuid::{NoContext, Uuid};
 
 use crate::audit_log::log;
-use crate::{EventStore, StoreError, Tx, for_rows, int, row, text};
+use crate::{EventStore, StoreError, Tx, column, for_rows, row};
 pub use facts::Followed;
 
 use domain::event::{EndpointState, EventChoice, EventKind};
@@ -60,16 +59,11 @@ macro_rules! columns {
 fn endpoint(row: &AnyRow) -> Result<Endpoint, sqlx::Error> {
     let kinds = row::text(row, "kinds")?;
     let names: Vec<&str> = kinds.split(',').collect();
-    let previous: Option<String> = row.try_get("previous_secret")?;
-    Ok(Endpoint {
-        id: row::text(row, "id")?,
-        url: row::text(row, "url")?,
-        choice: EventChoice::parse(&names).ok_or_else(|| row::undecodable("kinds"))?,
-        state: row::parsed(row, "state")?,
-        secret: row::text(row, "secret")?,
-        previous: previous.zip(row::optional_time(row, "previous_until_ms")?),
-        created_at: row::time(row, "created_at_ms")?,
-        failing_since: row::optional_time(row, "failing_since_ms")?,
+    let previous: Option<String> = row::get(row, "previous_secret")?;
+    read!(row => Endpoint {
+        id, url, choice = EventChoice::parse(&names).ok_or_else(|| row::undecodable("kinds"))?, state, secret,
+        previous = previous.zip(row::get(row, "previous_until_ms")?), created_at: "created_at_ms",
+        failing_since: "failing_since_ms",
     })
 }
 
@@ -109,16 +103,13 @@ impl NewEvent {
 async fn write(tx: &mut Tx, events: &[NewEvent]) -> Result<(), sqlx::Error> {
     let now = tx.now.as_millisecond();
     let sql = "INSERT INTO events (id, kind, subject, sequence, fact, body, created_at_ms) VALUES $rows";
-    for query in for_rows(sql, events, |event| {
+    tx.run_all(for_rows(sql, events, |event| {
         let NewEvent { id, kind, subject, sequence, fact, .. } = event;
-        [text(id), text(kind), text(subject), int(*sequence), text(fact), text(event.body()), int(now)]
-    }) {
-        query.execute(&mut **tx).await?;
-    }
+        values![id, kind, subject, *sequence, fact, event.body(), now]
+    }))
+    .await?;
     let sql = select!(columns, "FROM event_endpoints WHERE state = 'on' ORDER BY id");
-    let endpoints = sqlx::query(sql).fetch_all(&mut **tx).await?;
-    for endpoint in endpoints.iter().map(endpoint) {
-        let endpoint = endpoint?;
+    for endpoint in tx.all(query!(sql), endpoint).await? {
         let wanted: Vec<Uuid> =
             events.iter().filter(|event| endpoint.choice.includes(event.kind)).map(|event| event.id).collect();
         deliver(tx, &endpoint.id, &wanted).await?;
@@ -130,22 +121,19 @@ async fn write(tx: &mut Tx, events: &[NewEvent]) -> Result<(), sqlx::Error> {
 async fn deliver(tx: &mut Tx, endpoint: &str, events: &[Uuid]) -> Result<(), sqlx::Error> {
     let now = tx.now.as_millisecond();
     let sql = "INSERT INTO event_deliveries (endpoint_id, event_id, next_attempt_at_ms) VALUES $rows";
-    for query in for_rows(sql, events, |event| [text(endpoint), text(event), int(now)]) {
-        query.execute(&mut **tx).await?;
-    }
-    Ok(())
+    tx.run_all(for_rows(sql, events, |event| values![endpoint, event, now])).await
 }
 
 #[boxed]
 impl EventStore<'_> {
     pub async fn endpoints(self) -> Result<Vec<Endpoint>, StoreError> {
         let sql = select!(columns, "FROM event_endpoints ORDER BY id");
-        self.all(sqlx::query(sql), endpoint).await
+        self.all(query!(sql), endpoint).await
     }
 
     pub async fn endpoint(self, id: &str) -> Result<Option<Endpoint>, StoreError> {
         let sql = select!(columns, "FROM event_endpoints WHERE id = $1");
-        self.optional(sqlx::query(sql).bind(id), endpoint).await
+        self.optional(query!(sql; id), endpoint).await
     }
 
     /// Adds an endpoint. With the first one the shop begins to make events, of what happens from now on. `false` if there
@@ -153,17 +141,15 @@ impl EventStore<'_> {
     pub async fn add_endpoint(self, new: &Endpoint, actor: &str) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         facts::lock(&mut tx).await?;
-        let count = sqlx::query("SELECT COUNT(*) AS n FROM event_endpoints").fetch_one(&mut *tx).await?;
-        match row::int(&count, "n")? {
+        match tx.one(query!("SELECT COUNT(*) AS n FROM event_endpoints"), column("n")).await? {
             0 => facts::begin(&mut tx).await?,
             MAX_ENDPOINTS.. => return Ok(false),
             _ => {}
         }
         let sql = "INSERT INTO event_endpoints (id, url, kinds, state, secret, created_at_ms)
              VALUES ($1, $2, $3, $4, $5, $6)";
-        let query = sqlx::query(sql).bind(&new.id).bind(&new.url).bind(new.choice.names().join(","));
-        let query = query.bind(new.state.as_str()).bind(&new.secret).bind(tx.now.as_millisecond());
-        query.execute(&mut *tx).await?;
+        let query = query!(sql; &new.id, &new.url, new.choice.names().join(","), new.state, &new.secret, tx.now);
+        tx.run(query).await?;
         self.log_of(&mut tx, actor, AuditAction::AddEndpoint, &new.id, None, Some(&record(new))).await?;
         tx.commit().await?;
         Ok(true)
@@ -186,9 +172,8 @@ impl EventStore<'_> {
             after.failing_since = None;
         }
         let sql = "UPDATE event_endpoints SET url = $2, kinds = $3, state = $4, failing_since_ms = $5 WHERE id = $1";
-        let query = sqlx::query(sql).bind(id).bind(&after.url).bind(after.choice.names().join(","));
-        let failing = after.failing_since.map(Timestamp::as_millisecond);
-        query.bind(after.state.as_str()).bind(failing).execute(&mut *tx).await?;
+        let kinds = after.choice.names().join(",");
+        tx.run(query!(sql; id, &after.url, kinds, after.state, after.failing_since)).await?;
         let records = (record(&before), record(&after));
         if records.0 != records.1 {
             self.log_of(&mut tx, actor, AuditAction::EditEndpoint, id, Some(&records.0), Some(&records.1)).await?;
@@ -209,7 +194,7 @@ impl EventStore<'_> {
         let Some(before) = locked(&mut tx, id).await? else { return Ok(false) };
         let sql =
             "UPDATE event_endpoints SET previous_secret = secret, previous_until_ms = $3, secret = $2 WHERE id = $1";
-        sqlx::query(sql).bind(id).bind(secret).bind(until.as_millisecond()).execute(&mut *tx).await?;
+        tx.run(query!(sql; id, secret, until)).await?;
         self.log_of(&mut tx, actor, AuditAction::RotateSecret, id, None, Some(&record(&before))).await?;
         tx.commit().await?;
         Ok(true)
@@ -220,8 +205,7 @@ impl EventStore<'_> {
         let sql = "UPDATE event_endpoints SET
                secret = CASE WHEN secret = $2 THEN $3 ELSE secret END,
                previous_secret = CASE WHEN previous_secret = $2 THEN $3 ELSE previous_secret END WHERE id = $1";
-        sqlx::query(sql).bind(id).bind(old).bind(new).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; id, old, new)).await
     }
 
     /// Logs that staff read the secret.
@@ -236,9 +220,9 @@ impl EventStore<'_> {
         let mut tx = self.begin().await?;
         facts::lock(&mut tx).await?;
         let Some(before) = locked(&mut tx, id).await? else { return Ok(false) };
-        sqlx::query("DELETE FROM event_endpoints WHERE id = $1").bind(id).execute(&mut *tx).await?;
+        tx.run(query!("DELETE FROM event_endpoints WHERE id = $1"; id)).await?;
         let sql = "UPDATE event_cursor SET position = NULL WHERE NOT EXISTS (SELECT 1 FROM event_endpoints)";
-        sqlx::query(sql).execute(&mut *tx).await?;
+        tx.run(query!(sql)).await?;
         self.log_of(&mut tx, actor, AuditAction::DeleteEndpoint, id, Some(&record(&before)), None).await?;
         tx.commit().await?;
         Ok(true)
@@ -264,8 +248,8 @@ impl EventStore<'_> {
             return Ok(None);
         }
         let subject = format!("endpoint {id}");
-        let last = sqlx::query("SELECT COALESCE(MAX(sequence), 0) AS last FROM events WHERE subject = $1");
-        let sequence = row::int(&last.bind(&subject).fetch_one(&mut *tx).await?, "last")? + 1;
+        let last = query!("SELECT COALESCE(MAX(sequence), 0) AS last FROM events WHERE subject = $1"; &subject);
+        let sequence = tx.one(last, column::<i64>("last")).await? + 1;
         let ping = NewEvent::new(&tx, EventKind::Ping, (subject, sequence), sequence.to_string(), json!({}));
         let event = ping.id;
         // No endpoint chooses this type, so only this one gets it.
@@ -279,21 +263,19 @@ impl EventStore<'_> {
     pub async fn purge(self) -> Result<bool, StoreError> {
         let sql = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < $1 ORDER BY id LIMIT $2)";
         let horizon = first_id_of(self.now().await? - KEEP_EVENTS);
-        let query = sqlx::query(sql).bind(horizon).bind(BATCH_SIZE);
-        Ok(query.execute(&self.pool).await?.rows_affected() == BATCH_SIZE as u64)
+        Ok(self.changed(query!(sql; horizon, BATCH_SIZE)).await? == BATCH_SIZE as u64)
     }
 }
 
 async fn locked(tx: &mut Tx, id: &str) -> Result<Option<Endpoint>, sqlx::Error> {
     let sql = concat!("UPDATE event_endpoints SET state = state WHERE id = $1 RETURNING ", columns!());
-    tx.optional(sqlx::query(sql).bind(id), endpoint).await
+    tx.optional(query!(sql; id), endpoint).await
 }
 
 /// Tells the owners of the shop that an endpoint was given up.
 async fn tell_owners(tx: &mut Tx, of: &Endpoint) -> Result<(), sqlx::Error> {
     let sql = "SELECT id FROM users WHERE role = 'admin' AND blocked_at_ms IS NULL AND deleted_at_ms IS NULL";
-    let rows = sqlx::query(sql).fetch_all(&mut **tx).await?;
-    let owners = rows.iter().map(|row| row::parsed(row, "id")).collect::<Result<Vec<UserId>, _>>()?;
+    let owners: Vec<UserId> = tx.all(query!(sql), column("id")).await?;
     let url = of.url.split('?').next().unwrap_or_default();
     let facts = json!({"endpoint": of.id, "url": url});
     crate::mail::notify_all(tx, &owners, MailKind::EndpointDisabled, &facts, None).await

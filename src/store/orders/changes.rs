@@ -24,10 +24,11 @@ use std::time::Duration;
 
 use boxed::boxed;
 use jiff::Timestamp;
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
 use uuid::{NoContext, Uuid};
 
-use crate::{FoundOrder, OrderStore, StoreError, Tx, for_numbers, row};
+use crate::{FoundOrder, OrderStore, StoreError, Tx, column, row};
 use domain::ids::first_id_of;
 use domain::{OrderId, OrderStatus, SaleId};
 
@@ -157,14 +158,9 @@ impl OrderStore<'_> {
         number(&mut tx, numbered, Some(&horizon), PURGE_SIZE).await?;
         let sql = "DELETE FROM order_changes WHERE id < $1 AND position IN (SELECT position FROM order_changes
                WHERE position > 0 ORDER BY position LIMIT $2) RETURNING position";
-        let deleted = sqlx::query(sql).bind(horizon).bind(PURGE_SIZE).fetch_all(&mut *tx).await?;
-        let mut last = 0;
-        for row in &deleted {
-            last = last.max(row::int(row, "position")?);
-        }
-        if last > 0 {
-            let sql = "UPDATE order_feed SET purged = $1 WHERE id = 1 AND purged < $1";
-            sqlx::query(sql).bind(last).execute(&mut *tx).await?;
+        let deleted: Vec<i64> = tx.all(query!(sql; horizon, PURGE_SIZE), column("position")).await?;
+        if let Some(last) = deleted.iter().max() {
+            tx.run(query!("UPDATE order_feed SET purged = $1 WHERE id = 1 AND purged < $1"; last)).await?;
         }
         tx.commit().await?;
         Ok(deleted.len() as i64 == PURGE_SIZE)
@@ -172,25 +168,24 @@ impl OrderStore<'_> {
 
     /// The last position that was deleted, and the last one that was given.
     async fn feed_bounds(self) -> Result<(i64, i64), StoreError> {
-        let row = sqlx::query("SELECT purged, numbered FROM order_feed WHERE id = 1").fetch_one(&self.pool).await?;
-        Ok((row::int(&row, "purged")?, row::int(&row, "numbered")?))
+        let query = query!("SELECT purged, numbered FROM order_feed WHERE id = 1");
+        self.one(query, |row| Ok((row::get(row, "purged")?, row::get(row, "numbered")?))).await
     }
 
     async fn feed_rows(self, after: i64) -> Result<FeedRows, StoreError> {
         let sql = "SELECT position, orders FROM order_changes WHERE position > $1 ORDER BY position LIMIT $2";
         let read = |row: &sqlx::any::AnyRow| {
-            let ids: Option<Vec<OrderId>> =
-                row.try_get::<String, _>("orders")?.split(',').map(|id| id.parse().ok()).collect();
+            let ids: Option<Vec<OrderId>> = row::text(row, "orders")?.split(',').map(|id| id.parse().ok()).collect();
             Ok((row::int(row, "position")?, ids.ok_or_else(|| row::undecodable("orders"))?))
         };
-        Ok(FeedRows { rows: self.all(sqlx::query(sql).bind(after).bind(MAX_ROWS_PER_PAGE), read).await? })
+        Ok(FeedRows { rows: self.all(query!(sql; after, MAX_ROWS_PER_PAGE), read).await? })
     }
 
     /// Gives positions to as many changes as a page has. Returns whether there were any.
     async fn number_changes(self) -> Result<bool, StoreError> {
         // Most readers ask before there is something new. They must not write anything.
         let sql = "SELECT id FROM order_changes WHERE position IS NULL ORDER BY id LIMIT 1";
-        if self.optional(sqlx::query(sql), |row| row::text(row, "id")).await?.is_none() {
+        if !self.exists(query!(sql)).await? {
             return Ok(false);
         }
         let mut tx = self.begin().await?;
@@ -204,7 +199,7 @@ impl OrderStore<'_> {
 /// Locks the feed until the transaction's end. Returns the last position that was given.
 async fn lock_feed(tx: &mut Tx) -> Result<i64, sqlx::Error> {
     let sql = "UPDATE order_feed SET numbered = numbered WHERE id = 1 RETURNING numbered";
-    row::int(&sqlx::query(sql).fetch_one(&mut **tx).await?, "numbered")
+    tx.one(query!(sql), column("numbered")).await
 }
 
 /// Gives positions after `last` to changes without one, the oldest first, at most `limit`, and only to ids below
@@ -212,23 +207,19 @@ async fn lock_feed(tx: &mut Tx) -> Result<i64, sqlx::Error> {
 async fn number(tx: &mut Tx, last: i64, horizon: Option<&str>, limit: i64) -> Result<usize, sqlx::Error> {
     let sql = "SELECT id FROM order_changes WHERE position IS NULL AND id < $1 ORDER BY id LIMIT $2";
     // "g" sorts after every UUID.
-    let found = sqlx::query(sql).bind(horizon.unwrap_or("g")).bind(limit).fetch_all(&mut **tx).await?;
-    let mut rows = Vec::with_capacity(found.len());
-    for (found, position) in found.iter().zip(last + 1..) {
-        let id: Uuid = row::text(found, "id")?.parse().map_err(|_| row::undecodable("id"))?;
-        rows.push(format!("('{id}',CAST({position} AS BIGINT))"));
-    }
-    if rows.is_empty() {
+    let found: Vec<Uuid> = tx.all(query!(sql; horizon.unwrap_or("g"), limit), column("id")).await?;
+    if found.is_empty() {
         return Ok(0);
     }
+    let row = |(id, position): (&Uuid, i64)| format!("('{id}',CAST({position} AS BIGINT))");
+    let rows: Vec<String> = found.iter().zip(last + 1..).map(row).collect();
     let sql = format!(
         "WITH numbers(change, number) AS (VALUES {}) UPDATE order_changes SET position = numbers.number FROM numbers
          WHERE order_changes.id = numbers.change AND order_changes.position IS NULL",
         rows.join(",")
     );
-    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;
-    let sql = "UPDATE order_feed SET numbered = numbered + $1 WHERE id = 1";
-    sqlx::query(sql).bind(rows.len() as i64).execute(&mut **tx).await?;
+    tx.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
+    tx.run(query!("UPDATE order_feed SET numbered = numbered + $1 WHERE id = 1"; rows.len() as i64)).await?;
     Ok(rows.len())
 }
 
@@ -312,20 +303,22 @@ impl TotalChanges {
     }
 }
 
+/// The orders of a sale with a status.
+pub(crate) fn count(row: &AnyRow) -> Result<((SaleId, &'static str), StatusCount), sqlx::Error> {
+    let status: OrderStatus = row::get(row, "status")?;
+    Ok(((row::get(row, "sale_id")?, status.as_str()), read!(row => StatusCount { orders, units })?))
+}
+
 #[boxed]
 impl OrderStore<'_> {
     /// The orders of each of these sales by status. A sale without orders is missing.
     pub async fn order_totals(self, sales: &[SaleId]) -> Result<HashMap<SaleId, OrderTotals>, StoreError> {
-        let mut totals: HashMap<SaleId, OrderTotals> = HashMap::new();
         let sql = "SELECT sale_id, status, CAST(SUM(orders) AS BIGINT) AS orders, CAST(SUM(units) AS BIGINT) AS units
              FROM order_totals WHERE sale_id IN $ids GROUP BY sale_id, status";
-        for query in for_numbers(sql, &[], &sales.iter().map(|sale| sale.0).collect::<Vec<_>>()) {
-            for row in &query.fetch_all(&self.pool).await? {
-                let status: OrderStatus = row::parsed(row, "status")?;
-                let count = StatusCount { orders: row::int(row, "orders")?, units: row::int(row, "units")? };
-                let of_sale = totals.entry(SaleId(row::int(row, "sale_id")?)).or_default();
-                of_sale.by_status.insert(status.as_str(), count);
-            }
+        let mut totals: HashMap<SaleId, OrderTotals> = HashMap::new();
+        let counts: Vec<_> = self.all_of(sql, &[], sales, count).await?;
+        for ((sale, status), count) in counts {
+            totals.entry(sale).or_default().by_status.insert(status, count);
         }
         Ok(totals)
     }
@@ -340,7 +333,7 @@ impl OrderStore<'_> {
     /// rise with time.
     pub async fn last_pay_by(self, sale: SaleId) -> Result<Option<Timestamp>, StoreError> {
         let sql = "SELECT pay_by_ms FROM orders WHERE sale_id = $1 ORDER BY id DESC LIMIT 1";
-        self.optional(sqlx::query(sql).bind(sale.0), |row| row::time(row, "pay_by_ms")).await
+        self.optional(query!(sql; sale), column("pay_by_ms")).await
     }
 }
 

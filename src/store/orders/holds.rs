@@ -13,12 +13,11 @@ use std::collections::HashMap;
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use crate::audit_log::log;
-use crate::{AuditReason, OrderStore, StoreError, Tx, mail, row};
+use crate::{AuditReason, OrderStore, StoreError, Tx, column, mail, row};
 use domain::order::{Answer, HoldEnd};
 use domain::wire::wire_enum;
 use domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
@@ -51,36 +50,17 @@ macro_rules! columns {
 }
 
 fn hold(row: &AnyRow) -> Result<OrderHold, sqlx::Error> {
-    let end = match row::optional_parsed(row, "outcome")? {
-        Some(outcome) => Some(HoldEnd {
-            outcome,
-            by: row::text(row, "ended_by")?,
-            at: row::time(row, "ended_at_ms")?,
-            reason: row.try_get("end_reason")?,
-        }),
-        None => None,
-    };
-    Ok(OrderHold {
-        id: row::text(row, "id")?,
-        reason: row::text(row, "reason")?,
-        held_by: row::text(row, "held_by")?,
-        held_at: row::time(row, "held_at_ms")?,
-        end,
-        appeals: Vec::new(),
-    })
+    let end = row::get::<Option<_>>(row, "outcome")?.map(
+        |outcome| read!(row => HoldEnd { outcome = outcome, by: "ended_by", at: "ended_at_ms", reason: "end_reason" }),
+    );
+    read!(row => OrderHold { id, reason, held_by, held_at: "held_at_ms", end = end.transpose()?, appeals = Vec::new() })
 }
 
 fn appeal(row: &AnyRow) -> Result<(String, Appeal), sqlx::Error> {
-    let answer = match row::optional_parsed(row, "answer")? {
-        Some(answer) => Some(Answer {
-            answer,
-            by: row::text(row, "answered_by")?,
-            at: row::time(row, "answered_at_ms")?,
-            reason: row.try_get("answer_reason")?,
-        }),
-        None => None,
-    };
-    let appeal = Appeal { text: row::text(row, "text")?, sent_at: row::time(row, "sent_at_ms")?, answer };
+    let answer = row::get::<Option<_>>(row, "answer")?.map(|answer| {
+        read!(row => Answer { answer = answer, by: "answered_by", at: "answered_at_ms", reason: "answer_reason" })
+    });
+    let appeal = read!(row => Appeal { text, sent_at: "sent_at_ms", answer = answer.transpose()? })?;
     Ok((row::text(row, "hold_id")?, appeal))
 }
 
@@ -89,7 +69,7 @@ impl OrderStore<'_> {
     /// Every hold of an order with its appeals, oldest first.
     pub async fn holds_of(self, order: OrderId) -> Result<Vec<OrderHold>, StoreError> {
         let sql = select!(columns, "FROM order_holds WHERE order_id = $1 ORDER BY id");
-        let holds = self.all(sqlx::query(sql).bind(order.to_string()), hold).await?;
+        let holds = self.all(query!(sql; order), hold).await?;
         self.with_appeals(holds).await
     }
 
@@ -101,7 +81,7 @@ impl OrderStore<'_> {
             "FROM order_holds WHERE order_id IN $ids AND ended_at_ms IS NULL
                AND EXISTS (SELECT 1 FROM orders WHERE orders.id = order_id AND status IN ('unpaid', 'paid'))"
         );
-        let read = |row: &AnyRow| Ok((hold(row)?, row::parsed::<OrderId>(row, "order_id")?));
+        let read = |row: &AnyRow| Ok((hold(row)?, row::get::<OrderId>(row, "order_id")?));
         for (hold, order) in self.all_of::<_, Vec<_>>(sql, &[], orders, read).await? {
             ids.insert(hold.id.clone(), order);
             holds.push(hold);
@@ -132,9 +112,7 @@ impl OrderStore<'_> {
         let now = tx.now;
         let added = "INSERT INTO order_holds (id, order_id, sale_id, reason, held_by, held_at_ms)
              VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
-        let query = sqlx::query(added).bind(Uuid::now_v7().to_string()).bind(id.to_string()).bind(sale.0);
-        let query = query.bind(reason.note).bind(reason.actor).bind(now.as_millisecond());
-        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+        if tx.changed(query!(added; Uuid::now_v7(), id, sale, reason.note, reason.actor, now)).await? == 0 {
             return Ok(HoldChange::Unchanged);
         }
         let facts = json!({"sale": sale, "order": id, "reason": reason.note});
@@ -165,10 +143,8 @@ impl OrderStore<'_> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
         let sql = "SELECT id FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
-        let Some(held) = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut *tx).await? else {
-            return Ok(HoldChange::Unchanged);
-        };
-        let held = row::text(&held, "id")?;
+        let held: Option<String> = tx.optional(query!(sql; id), column("id")).await?;
+        let Some(held) = held else { return Ok(HoldChange::Unchanged) };
         if !answer(&mut tx, &held, AppealAnswer::Upheld, reason.actor, Some(reason.note)).await? {
             return Ok(HoldChange::Unchanged);
         }
@@ -185,14 +161,12 @@ impl OrderStore<'_> {
             _ => return Ok(AppealOutcome::NotHeld),
         }
         let held = "SELECT id FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
-        let Some(held) = sqlx::query(held).bind(id.to_string()).fetch_optional(&mut *tx).await? else {
-            return Ok(AppealOutcome::NotHeld);
-        };
+        let held: Option<String> = tx.optional(query!(held; id), column("id")).await?;
+        let Some(held) = held else { return Ok(AppealOutcome::NotHeld) };
         let sql =
             "INSERT INTO hold_appeals (id, hold_id, text, sent_at_ms) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
-        let query = sqlx::query(sql).bind(Uuid::now_v7().to_string()).bind(row::text(&held, "id")?);
-        let query = query.bind(text).bind(tx.now.as_millisecond());
-        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+        let query = query!(sql; Uuid::now_v7(), held, text, tx.now);
+        if tx.changed(query).await? == 0 {
             return Ok(AppealOutcome::AnotherWaits);
         }
         tx.commit().await?;
@@ -224,8 +198,8 @@ pub(super) async fn end_with_order(
 async fn lock_live(tx: &mut Tx, id: OrderId) -> Result<Option<(SaleId, UserId)>, sqlx::Error> {
     let sql =
         "UPDATE orders SET reason = reason WHERE id = $1 AND status IN ('unpaid', 'paid') RETURNING sale_id, user_id";
-    let order = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), row::parsed(row, "user_id")?));
-    tx.optional(sqlx::query(sql).bind(id.to_string()), order).await
+    let order = |row: &AnyRow| Ok((row::get(row, "sale_id")?, row::get(row, "user_id")?));
+    tx.optional(query!(sql; id), order).await
 }
 
 /// Ends the order's hold and answers its appeal. Returns `false` if the order is not held.
@@ -238,15 +212,15 @@ async fn end(
 ) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE order_holds SET outcome = $2, ended_by = $3, ended_at_ms = $4, end_reason = $5
          WHERE order_id = $1 AND ended_at_ms IS NULL RETURNING id";
-    let query = sqlx::query(sql).bind(id.to_string()).bind(outcome.as_str()).bind(by);
-    let query = query.bind(tx.now.as_millisecond()).bind(reason);
-    let Some(held) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
+    let query = query!(sql; id, outcome, by, tx.now, reason);
+    let held: Option<String> = tx.optional(query, column("id")).await?;
+    let Some(held) = held else { return Ok(false) };
     let given = match outcome {
         HoldOutcome::Released => AppealAnswer::Released,
         HoldOutcome::Refunded => AppealAnswer::Refunded,
         HoldOutcome::Cancelled => AppealAnswer::Cancelled,
     };
-    answer(tx, &row::text(&held, "id")?, given, by, reason).await?;
+    answer(tx, &held, given, by, reason).await?;
     Ok(true)
 }
 
@@ -260,8 +234,8 @@ async fn answer(
 ) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE hold_appeals SET answer = $2, answered_by = $3, answered_at_ms = $4, answer_reason = $5
          WHERE hold_id = $1 AND answered_at_ms IS NULL";
-    let query = sqlx::query(sql).bind(hold).bind(given.as_str()).bind(by).bind(tx.now.as_millisecond()).bind(reason);
-    Ok(query.execute(&mut **tx).await?.rows_affected() > 0)
+    let query = query!(sql; hold, given, by, tx.now, reason);
+    Ok(tx.changed(query).await? > 0)
 }
 
 /// Writes the line of the audit log, the message to the owner and the change of the order, and commits.

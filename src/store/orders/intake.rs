@@ -20,8 +20,7 @@ use crate::orders::{HeldUnits, held_columns, held_units};
 use crate::sales::add_sold;
 use crate::waitlists::waited_units;
 use crate::{
-    LockPatience, MAX_ROWS, OrderStore, Store, StoreError, Tx, for_numbers, int, orders, padded, placeholders, row,
-    sales,
+    LockPatience, MAX_ROWS, OrderStore, Store, StoreError, Tx, bound, column, orders, padded, placeholders, row, sales,
 };
 use domain::{Money, OrderId, OrderNumber, OrderStatus, Reservation, Sale, SaleId, UserId};
 
@@ -91,27 +90,17 @@ async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) 
                reserved_at_ms, created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING",
             placeholders(chunk.len(), 12)
         );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
+        let mut query = query!(AssertSqlSafe(sql));
         for order in chunk {
             let r = order.reservation;
             // This cannot overflow, because `SaleDraft::mistakes` bounds prices and limits.
             let amount =
                 order.price.times(r.quantity).ok_or_else(|| sqlx::Error::Encode("the amount overflows".into()))?;
-            query = query
-                .bind(r.order_id.to_string())
-                .bind(order.number.map(OrderNumber::stored))
-                .bind(r.sale_id.0)
-                .bind(r.user_id.to_string())
-                .bind(i64::from(r.quantity))
-                .bind(amount.amount)
-                .bind(amount.currency.as_str())
-                .bind(order.status().as_str())
-                .bind(order.rejected)
-                .bind(r.reserved_at.as_millisecond())
-                .bind(now.as_millisecond())
-                .bind(pay_by.as_millisecond());
+            query = bound(query, values![r.order_id, order.number, r.sale_id, r.user_id, r.quantity]);
+            query = bound(query, values![amount.amount, amount.currency, order.status(), order.rejected]);
+            query = bound(query, values![r.reserved_at, now, pay_by]);
         }
-        inserted += query.execute(&mut **tx).await?.rows_affected();
+        inserted += tx.changed(query).await?;
     }
     if inserted != orders.len() as u64 {
         return Ok(false);
@@ -221,9 +210,9 @@ impl OrderStore<'_> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, r.sale_id).await? else { return Ok(PersistedOrder::NoSuchSale) };
         // This answer is final, because every transaction that persists this reservation takes the same lock.
-        let known = sqlx::query("SELECT status FROM orders WHERE id = $1").bind(r.order_id.to_string());
-        if let Some(row) = known.fetch_optional(&mut *tx).await? {
-            return Ok(PersistedOrder::Known(row::parsed(&row, "status")?));
+        let known = query!("SELECT status FROM orders WHERE id = $1"; r.order_id);
+        if let Some(status) = tx.optional(known, column("status")).await? {
+            return Ok(PersistedOrder::Known(status));
         }
         let fits = add_sold(&mut tx, r.sale_id, r.quantity.into()).await?;
         // Without a number: in a conflict about it this would be taken for a repeated order.
@@ -264,8 +253,8 @@ async fn take_units(tx: &mut Tx, units: &BTreeMap<SaleId, i64>) -> Result<Option
             })
             .collect();
         let sql = sqlx::raw_sql(AssertSqlSafe(statements.join(";\n")));
-        for row in sql.fetch_all(&mut **tx).await? {
-            prices.insert(SaleId(row::int(&row, "id")?), row::money(&row, "price")?);
+        for row in tx.fetch_all(sql).await? {
+            prices.insert(row::get(&row, "id")?, row::get(&row, "price")?);
         }
     }
     Ok((!prices.is_empty() && prices.len() == units.len()).then_some(prices))
@@ -277,13 +266,10 @@ pub(crate) async fn live_orders(
     sale: SaleId,
     users: &[UserId],
 ) -> Result<HashMap<UserId, (OrderId, u32)>, sqlx::Error> {
-    let sql = concat!(
-        "SELECT ",
-        held_columns!(),
-        " FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN $ids"
-    );
+    let sql =
+        select!(held_columns, "FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN $ids");
     let held = |row: &_| held_units(row).map(|units| (units.user_id, (units.order_id, units.quantity)));
-    tx.all_of(sql, &[int(sale.0)], users, held).await
+    tx.all_of(sql, &values![sale], users, held).await
 }
 
 /// Orders that get their numbers in one transaction.
@@ -355,18 +341,17 @@ impl Store {
     async fn count_up(&self, day: i64, count: usize) -> Result<Vec<OrderNumber>, StoreError> {
         let sql = "INSERT INTO order_days (day, taken) VALUES ($1, $2)
              ON CONFLICT (day) DO UPDATE SET taken = order_days.taken + excluded.taken RETURNING taken";
-        let query = sqlx::query(sql).bind(day).bind(count as i64);
+        let query = query!(sql; day, count as i64);
         // SQLite has one writer, who is found in turn by a transaction only.
-        let row = match self.shares_clock() {
+        let taken: i64 = match self.shares_clock() {
             true => {
                 let mut tx = self.begin().await?;
-                let row = query.fetch_one(&mut *tx).await?;
+                let taken = tx.one(query, column("taken")).await?;
                 tx.commit().await?;
-                row
+                taken
             }
-            false => query.fetch_one(&self.pool).await?,
+            false => self.one(query, column("taken")).await?,
         };
-        let taken = row::int(&row, "taken")?;
         Ok((taken - count as i64 + 1..=taken).map(|count| OrderNumber::new(day, count)).collect())
     }
 }
@@ -377,8 +362,8 @@ impl OrderStore<'_> {
     /// there were. Idempotent; two processes at once waste numbers.
     pub async fn number_missing(self) -> Result<usize, StoreError> {
         let sql = "SELECT id, created_at_ms FROM orders WHERE day_number IS NULL ORDER BY id LIMIT $1";
-        let written = |row: &_| Ok((row::parsed::<OrderId>(row, "id")?, row::time(row, "created_at_ms")?));
-        let orders = self.all(sqlx::query(sql).bind(MAX_MISSING), written).await?;
+        let written = |row: &_| Ok((row::get::<OrderId>(row, "id")?, row::get(row, "created_at_ms")?));
+        let orders = self.all(query!(sql; MAX_MISSING), written).await?;
         if orders.is_empty() {
             return Ok(0);
         }
@@ -400,7 +385,7 @@ impl OrderStore<'_> {
                     )
                 })
                 .collect();
-            sqlx::raw_sql(AssertSqlSafe(statements.join(";\n"))).execute(&mut *tx).await?;
+            tx.execute(sqlx::raw_sql(AssertSqlSafe(statements.join(";\n")))).await?;
             for (id, _) in orders.iter().filter(|(_, at)| *at > tx.now - NEWS_AGE) {
                 tx.changes.edited(*id);
             }
@@ -411,21 +396,14 @@ impl OrderStore<'_> {
 
     /// The orders with these numbers.
     pub async fn with_numbers(self, numbers: &[OrderNumber]) -> Result<HashMap<OrderNumber, OrderId>, StoreError> {
-        let mut orders = HashMap::with_capacity(numbers.len());
-        let numbers: Vec<i64> = numbers.iter().map(|number| number.stored()).collect();
-        for query in for_numbers("SELECT id, day_number FROM orders WHERE day_number IN $ids", &[], &numbers) {
-            for row in query.fetch_all(&self.pool).await? {
-                orders.insert(OrderNumber::from_stored(row::int(&row, "day_number")?), row::parsed(&row, "id")?);
-            }
-        }
-        Ok(orders)
+        let sql = "SELECT id, day_number FROM orders WHERE day_number IN $ids";
+        self.all_of(sql, &[], numbers, |row| Ok((row::get(row, "day_number")?, row::get(row, "id")?))).await
     }
 
     /// The numbers of these orders, without orders that have none.
     pub async fn numbers_of(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderNumber>, StoreError> {
         let sql = "SELECT id, day_number FROM orders WHERE id IN $ids AND day_number IS NOT NULL";
-        let number = |row: &_| Ok((row::parsed(row, "id")?, OrderNumber::from_stored(row::int(row, "day_number")?)));
-        self.all_of(sql, &[], orders, number).await
+        self.all_of(sql, &[], orders, |row| Ok((row::get(row, "id")?, row::get(row, "day_number")?))).await
     }
 }
 

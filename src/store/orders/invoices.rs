@@ -1,11 +1,12 @@
 //! Invoices that owners of paid orders ask for, and that staff mark as issued.
 
 use boxed::boxed;
+use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::audit_log::log;
-use crate::{OrderStore, StoreError, int, orders, row, text};
+use crate::{OrderStore, StoreError, column, orders, row};
 use domain::invoice::{Invoice, InvoiceTitle};
 use domain::{AuditAction, Order, OrderId, UserId};
 
@@ -35,19 +36,16 @@ macro_rules! columns {
 }
 
 fn invoice(row: &AnyRow) -> Result<Invoice, sqlx::Error> {
-    let issued_by: Option<String> = row.try_get("issued_by")?;
-    Ok(Invoice {
-        to: InvoiceTitle { title: row::text(row, "title")?, tax_number: row.try_get("tax_number")? },
-        asked_at: row::time(row, "asked_at_ms")?,
-        issued: row::optional_time(row, "issued_at_ms")?.zip(issued_by),
-    })
+    let issued_at: Option<Timestamp> = row::get(row, "issued_at_ms")?;
+    let to = read!(row => InvoiceTitle { title, tax_number })?;
+    read!(row => Invoice { to = to, asked_at: "asked_at_ms", issued = issued_at.zip(row::get(row, "issued_by")?) })
 }
 
 #[boxed]
 impl OrderStore<'_> {
     pub async fn invoice_of(self, order: OrderId) -> Result<Option<Invoice>, StoreError> {
         let sql = select!(columns, "FROM invoices WHERE order_id = $1");
-        self.optional(sqlx::query(sql).bind(order.to_string()), invoice).await
+        self.optional(query!(sql; order), invoice).await
     }
 
     /// Asks for an invoice, or changes its title until it is issued.
@@ -59,15 +57,14 @@ impl OrderStore<'_> {
     ) -> Result<InvoiceOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE orders SET reason = reason WHERE id = $1 AND user_id = $2 AND status = 'paid' RETURNING id";
-        let paid = sqlx::query(sql).bind(order.to_string()).bind(owner.to_string());
-        if paid.fetch_optional(&mut *tx).await?.is_none() {
+        if !tx.exists(query!(sql; order, owner)).await? {
             return Ok(InvoiceOutcome::NotPaid);
         }
         let sql = "INSERT INTO invoices (order_id, title, tax_number, asked_at_ms) VALUES ($1, $2, $3, $4)
              ON CONFLICT (order_id) DO UPDATE SET title = excluded.title, tax_number = excluded.tax_number,
                asked_at_ms = excluded.asked_at_ms WHERE invoices.issued_at_ms IS NULL";
-        let query = sqlx::query(sql).bind(order.to_string()).bind(&to.title).bind(&to.tax_number);
-        if query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?.rows_affected() == 0 {
+        let query = query!(sql; order, &to.title, &to.tax_number, tx.now);
+        if tx.changed(query).await? == 0 {
             return Ok(InvoiceOutcome::Issued);
         }
         tx.commit().await?;
@@ -95,10 +92,10 @@ impl OrderStore<'_> {
         );
         // "g" sorts after every UUID.
         let before = before.map_or_else(|| "g".to_owned(), |id| id.to_string());
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(before).bind(limit);
-        self.all(query, |row| {
-            Ok(FoundInvoice { order: orders::order(row)?, invoice: invoice(row)?, email: row.try_get("email")? })
-        })
+        self.all(
+            query!(AssertSqlSafe(sql); before, limit),
+            |row| read!(row => FoundInvoice { order = orders::order(row)?, invoice = invoice(row)?, email }),
+        )
         .await
     }
 
@@ -108,8 +105,8 @@ impl OrderStore<'_> {
         let now = tx.now;
         let sql = "UPDATE invoices SET issued_at_ms = $1, issued_by = $2
              WHERE issued_at_ms IS NULL AND order_id IN $ids RETURNING order_id";
-        let before = [int(now.as_millisecond()), text(actor)];
-        let issued: Vec<String> = tx.all_of(sql, &before, of, |row| row::text(row, "order_id")).await?;
+        let before = values![now, actor];
+        let issued: Vec<String> = tx.all_of(sql, &before, of, column("order_id")).await?;
         for id in &issued {
             log(&mut tx, actor, AuditAction::IssueInvoice, &format!("order {id}"), None::<&()>, None, now).await?;
         }

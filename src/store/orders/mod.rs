@@ -19,17 +19,17 @@ use std::time::Duration;
 
 use boxed::boxed;
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::pool::Connection;
 use crate::sales::add_sold;
 use crate::{
-    LockPatience, OrderStore, StoreError, Tx, for_ids, for_rows, int, linked_accounts, list, next_attempt, row, sales,
-    staff, text,
+    Bound, LockPatience, OrderStore, StoreError, Tx, bound, column, for_ids, for_rows, linked_accounts, list,
+    next_attempt, row, sales, staff,
 };
 use domain::order::OrderEvent;
-use domain::{Address, LinkDigest, Order, OrderId, OrderNumber, OrderStatus, Reservation, SaleId, UserId};
+use domain::{Address, LinkDigest, Order, OrderId, OrderStatus, Reservation, SaleId, UserId};
 use search::{STATUS_UNINDEXED, status_condition};
 
 /// How much longer an overdue order waits for its payment to be closed.
@@ -44,27 +44,11 @@ macro_rules! columns {
 pub(super) use columns;
 
 pub(super) fn order(row: &AnyRow) -> Result<Order, sqlx::Error> {
-    Ok(Order {
-        id: row::parsed(row, "id")?,
-        number: row.try_get::<Option<i64>, _>("day_number")?.map(OrderNumber::from_stored),
-        sale_id: SaleId(row::int(row, "sale_id")?),
-        user_id: row::parsed(row, "user_id")?,
-        quantity: row::int(row, "quantity")? as u32,
-        amount: row::money(row, "amount")?,
-        shipping: row::money(row, "shipping")?,
-        status: row::parsed(row, "status")?,
-        reason: row.try_get("reason")?,
-        message: row.try_get("message")?,
-        address: address(row)?,
-        reserved_at: row::time(row, "reserved_at_ms")?,
-        created_at: row::time(row, "created_at_ms")?,
-        pay_by: row::time(row, "pay_by_ms")?,
+    read!(row => Order {
+        id, number: "day_number", sale_id, user_id, quantity, amount, shipping, status, reason, message,
+        address = row::json(row, "address")?, reserved_at: "reserved_at_ms", created_at: "created_at_ms",
+        pay_by: "pay_by_ms",
     })
-}
-
-fn address(row: &AnyRow) -> Result<Option<Box<Address>>, sqlx::Error> {
-    let text: Option<String> = row.try_get("address")?;
-    text.map(|text| serde_json::from_str(&text).map_err(|_| row::undecodable("address"))).transpose()
 }
 
 #[boxed]
@@ -72,12 +56,12 @@ impl OrderStore<'_> {
     /// The statuses of these orders, without orders that do not exist.
     pub async fn order_statuses(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
         let sql = "SELECT id, status FROM orders WHERE id IN $ids";
-        self.all_of(sql, &[], orders, |row| Ok((row::parsed(row, "id")?, row::parsed(row, "status")?))).await
+        self.all_of(sql, &[], orders, |row| Ok((row::get(row, "id")?, row::get(row, "status")?))).await
     }
 
     pub async fn get(self, sale: SaleId, id: OrderId) -> Result<Option<Order>, StoreError> {
         let sql = select!(columns, "FROM orders WHERE id = $1 AND sale_id = $2");
-        self.optional(sqlx::query(sql).bind(id.to_string()).bind(sale.0), order).await
+        self.optional(query!(sql; id, sale), order).await
     }
 
     /// An order of any sale.
@@ -105,8 +89,7 @@ impl OrderStore<'_> {
     ) -> Result<bool, StoreError> {
         let text = serde_json::to_string(address).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let mut tx = self.begin().await?;
-        let lock = sqlx::query("UPDATE orders SET status = status WHERE id = $1 AND sale_id = $2");
-        lock.bind(id.to_string()).bind(sale.0).execute(&mut *tx).await?;
+        tx.run(query!("UPDATE orders SET status = status WHERE id = $1 AND sale_id = $2"; id, sale)).await?;
         let found = read(&mut tx, id).await?.filter(|order| order.sale_id == sale && order.takes_address());
         let Some(mut order) = found else { return Ok(false) };
         let before = order.amount;
@@ -116,8 +99,7 @@ impl OrderStore<'_> {
             order.set_shipping(table.cost(order.goods(), address));
         }
         let sql = "UPDATE orders SET address = $2, amount = $3, shipping = $4 WHERE id = $1";
-        let query = sqlx::query(sql).bind(id.to_string()).bind(text);
-        query.bind(order.amount.amount).bind(order.shipping.amount).execute(&mut *tx).await?;
+        tx.run(query!(sql; id, text, order.amount.amount, order.shipping.amount)).await?;
         if order.amount != before {
             close_payments_of(&mut tx, &[id]).await?;
         }
@@ -142,24 +124,21 @@ impl OrderStore<'_> {
             "SELECT {} FROM orders WHERE user_id = $1 AND id < $2 {with} ORDER BY id DESC LIMIT $3",
             columns!()
         );
-        let query = sqlx::query(AssertSqlSafe(sql))
-            .bind(user.to_string())
-            // "g" sorts after every UUID.
-            .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))
-            .bind(limit);
-        self.all(query, order).await
+        // "g" sorts after every UUID.
+        let before = before.map_or_else(|| "g".to_owned(), |id| id.to_string());
+        self.all(query!(AssertSqlSafe(sql); user, before, limit), order).await
     }
 
     /// The statuses of a user's newest orders, at most `limit` of them.
     pub async fn order_statuses_of(self, user: UserId, limit: i64) -> Result<Vec<OrderStatus>, StoreError> {
         let sql = "SELECT status FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT $2";
-        self.all(sqlx::query(sql).bind(user.to_string()).bind(limit), |row| row::parsed(row, "status")).await
+        self.all(query!(sql; user, limit), column("status")).await
     }
 
     /// The live order of an account in a sale.
     pub async fn live_order_of(self, sale: SaleId, user: UserId) -> Result<Option<OrderId>, StoreError> {
         let sql = "SELECT id FROM orders WHERE sale_id = $1 AND user_id = $2 AND status IN ('unpaid', 'paid')";
-        self.optional(sqlx::query(sql).bind(sale.0).bind(user.to_string()), |row| row::parsed(row, "id")).await
+        self.optional(query!(sql; sale, user), column("id")).await
     }
 
     /// Which order of its sale this is, counted from 1 by id and so by time, without rejected orders. `None` beyond
@@ -168,8 +147,7 @@ impl OrderStore<'_> {
     pub async fn order_number(self, sale: SaleId, id: OrderId, limit: i64) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT COUNT(*) AS earlier FROM (SELECT 1 FROM orders
              WHERE sale_id = $1 AND id < $2 AND status <> 'rejected' LIMIT $3) AS before_it";
-        let query = sqlx::query(sql).bind(sale.0).bind(id.to_string()).bind(limit);
-        let earlier = self.optional(query, |row| row::int(row, "earlier")).await?.unwrap_or(limit);
+        let earlier = self.optional(query!(sql; sale, id, limit), column("earlier")).await?.unwrap_or(limit);
         Ok((earlier < limit).then_some(earlier + 1))
     }
 
@@ -180,14 +158,12 @@ impl OrderStore<'_> {
         after: Option<OrderId>,
         limit: i64,
     ) -> Result<Vec<HeldUnits>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            held_columns!(),
-            " FROM orders
+        let sql = select!(
+            held_columns,
+            "FROM orders
              WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND id > $2 ORDER BY id LIMIT $3"
         );
-        let query = sqlx::query(sql).bind(sale.0).bind(after.map_or_else(String::new, |id| id.to_string())).bind(limit);
-        self.all(query, held_units).await
+        self.all(query!(sql; sale, after.map_or_else(String::new, |id| id.to_string()), limit), held_units).await
     }
 
     /// Unpaid orders whose payment window is over, the longest overdue first, without orders of the sales `except`. An
@@ -206,9 +182,8 @@ impl OrderStore<'_> {
             CLOSING_TIME.as_millis()
         );
         let now = self.now().await?.as_millisecond();
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(now).bind(limit);
-        let query = except.iter().fold(query, |query, sale| query.bind(sale.0));
-        self.all(query, |row| Ok((SaleId(row::int(row, "sale_id")?), row::parsed(row, "id")?))).await
+        let query = bound(query!(AssertSqlSafe(sql); now, limit), except.iter().map(Bound::value));
+        self.all(query, |row| Ok((row::get(row, "sale_id")?, row::get(row, "id")?))).await
     }
 
     /// Cancels these orders of a sale if they are still unpaid, and returns their units to the sale in the same
@@ -259,7 +234,7 @@ async fn cancel_within(
         ),
         condition
     );
-    let cancelled: Vec<HeldUnits> = tx.all_of(&sql, &[text(reason), int(sale.0)], orders, held_units).await?;
+    let cancelled: Vec<HeldUnits> = tx.all_of(&sql, &values![reason, sale], orders, held_units).await?;
     for held in &cancelled {
         let change = (OrderStatus::Unpaid, OrderStatus::Cancelled);
         tx.changes.moved((sale, held.order_id), change, held.quantity.into());
@@ -277,7 +252,7 @@ async fn cancel_within(
 
 pub(super) async fn read(connection: &mut Connection, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
     let sql = select!(columns, "FROM orders WHERE id = $1");
-    connection.optional(sqlx::query(sql).bind(id.to_string()), order).await
+    connection.optional(query!(sql; id), order).await
 }
 
 /// Records that orders reached a status.
@@ -288,19 +263,13 @@ pub(super) async fn add_events(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     let sql = "INSERT INTO order_events (order_id, status, at_ms) VALUES $rows ON CONFLICT DO NOTHING";
-    for query in for_rows(sql, orders, |id| [text(id), text(status), int(now.as_millisecond())]) {
-        query.execute(&mut **tx).await?;
-    }
-    Ok(())
+    tx.run_all(for_rows(sql, orders, |id| values![id, status, now])).await
 }
 
 /// Makes the open payments of orders that ended or were paid due for closing at once, in the same transaction.
 pub(crate) async fn close_payments_of(tx: &mut Tx, orders: &[OrderId]) -> Result<(), sqlx::Error> {
     let sql = "UPDATE payments SET close_at_ms = 0 WHERE close_at_ms IS NOT NULL AND order_id IN $ids";
-    for query in for_ids(sql, &[], orders) {
-        query.execute(&mut **tx).await?;
-    }
-    Ok(())
+    tx.run_all(for_ids(sql, &[], orders)).await
 }
 
 /// Units that an order holds. The backend releases them only if the user's hold still belongs to this order.
@@ -324,7 +293,7 @@ impl OrderStore<'_> {
     /// The oldest pending releases.
     pub async fn pending_releases(self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
         let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases ORDER BY order_id LIMIT $1";
-        self.all(sqlx::query(sql).bind(limit), held_units).await
+        self.all(query!(sql; limit), held_units).await
     }
 
     /// Pending releases whose next attempt is due. Releases that have waited longest come first.
@@ -332,17 +301,14 @@ impl OrderStore<'_> {
         let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases WHERE next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, order_id LIMIT $2";
         let now = self.now().await?.as_millisecond();
-        self.all(sqlx::query(sql).bind(now).bind(limit), held_units).await
+        self.all(query!(sql; now, limit), held_units).await
     }
 
     /// Postpones the next attempt of releases, by half a second at first and by up to eight seconds.
     pub async fn postpone_releases(self, orders: &[OrderId]) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
         let sql = format!("UPDATE releases SET {} WHERE order_id IN $ids", next_attempt(500, 4));
-        for query in for_ids(&sql, &[int(now)], orders) {
-            query.execute(&self.pool).await?;
-        }
-        Ok(())
+        self.run_all(for_ids(&sql, &values![now], orders)).await
     }
 
     /// Deletes releases of sales that are retired, deleted or sold by draw, because the backend holds no units of them.
@@ -351,15 +317,12 @@ impl OrderStore<'_> {
         let sql = "DELETE FROM releases WHERE NOT EXISTS
                (SELECT 1 FROM sales WHERE sales.id = releases.sale_id AND sales.retired_at_ms IS NULL
                   AND sales.mode <> 'draw')";
-        Ok(sqlx::query(sql).execute(&self.pool).await?.rows_affected())
+        self.changed(query!(sql)).await
     }
 
     /// Deletes releases that the stock backend has carried out.
     pub async fn delete_releases(self, orders: &[OrderId]) -> Result<(), StoreError> {
-        for query in for_ids("DELETE FROM releases WHERE order_id IN $ids", &[], orders) {
-            query.execute(&self.pool).await?;
-        }
-        Ok(())
+        self.run_all(for_ids("DELETE FROM releases WHERE order_id IN $ids", &[], orders)).await
     }
 
     /// Adds releases for units that ended orders hold again although their first release is done.
@@ -372,10 +335,7 @@ impl OrderStore<'_> {
 
 async fn add_releases(tx: &mut Tx, releases: &[HeldUnits]) -> Result<(), sqlx::Error> {
     let sql = "INSERT INTO releases (order_id, sale_id, user_id, quantity) VALUES $rows ON CONFLICT DO NOTHING";
-    for query in for_rows(sql, releases, |r| [text(r.order_id), int(r.sale_id.0), text(r.user_id), int(r.quantity)]) {
-        query.execute(&mut **tx).await?;
-    }
-    Ok(())
+    tx.run_all(for_rows(sql, releases, |r| values![r.order_id, r.sale_id, r.user_id, r.quantity])).await
 }
 
 /// The columns of `orders` that [`held_units`] maps.
@@ -388,10 +348,5 @@ pub(super) use held_columns;
 
 /// Maps a row with the [`held_columns`] of an order.
 fn held_units(row: &AnyRow) -> Result<HeldUnits, sqlx::Error> {
-    Ok(HeldUnits {
-        order_id: row::parsed(row, "id")?,
-        sale_id: SaleId(row::int(row, "sale_id")?),
-        user_id: row::parsed(row, "user_id")?,
-        quantity: row::int(row, "quantity")? as u32,
-    })
+    read!(row => HeldUnits { order_id: "id", sale_id, user_id, quantity })
 }

@@ -7,7 +7,6 @@ use std::fmt;
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
@@ -61,8 +60,7 @@ impl OrderStore<'_> {
     pub async fn parcels_sent_before(self, at: Timestamp, limit: i64) -> Result<Vec<(OrderId, i64)>, StoreError> {
         let sql = "SELECT id, (SELECT COUNT(*) FROM parcel_steps WHERE order_id = orders.id) AS steps FROM orders
              WHERE parcel = 'shipped' AND status = 'paid' AND shipped_at_ms <= $1 ORDER BY shipped_at_ms, id LIMIT $2";
-        let query = sqlx::query(sql).bind(at.as_millisecond()).bind(limit);
-        self.all(query, |row| Ok((row::parsed(row, "id")?, row::int(row, "steps")?))).await
+        self.all(query!(sql; at, limit), |row| Ok((row::get(row, "id")?, row::int(row, "steps")?))).await
     }
 
     /// Carries out all of these requests or, if one of them is refused, none. With `is_rehearsed` none in any case: the
@@ -96,21 +94,21 @@ async fn move_one(
 ) -> Result<Result<ParcelChange, ParcelRefusal>, sqlx::Error> {
     let id = wanted.order;
     let sql = "UPDATE orders SET reason = reason WHERE id = $1 RETURNING sale_id, user_id, status, address";
-    let Some(locked) = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await? else {
-        return Ok(Err(ParcelRefusal::NoSuchOrder));
+    let of = |row: &AnyRow| {
+        let has_address = row::get::<Option<String>>(row, "address")?.is_some();
+        Ok((row::get(row, "sale_id")?, row::get(row, "user_id")?, row::get(row, "status")?, has_address))
     };
-    let (sale, owner): (_, UserId) = (SaleId(row::int(&locked, "sale_id")?), row::parsed(&locked, "user_id")?);
+    let locked: Option<(SaleId, UserId, OrderStatus, bool)> = tx.optional(query!(sql; id), of).await?;
+    let Some((sale, owner, status, has_address)) = locked else { return Ok(Err(ParcelRefusal::NoSuchOrder)) };
     let by = match actor {
         ParcelActor::Staff(_) => ParcelMover::Staff,
         ParcelActor::Owner(user) if user == owner => ParcelMover::Owner,
         ParcelActor::Owner(_) => return Ok(Err(ParcelRefusal::NoSuchOrder)),
         ParcelActor::Clock => ParcelMover::Clock,
     };
-    let status: OrderStatus = row::parsed(&locked, "status")?;
-    let held = "SELECT 1 FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
-    let is_held = sqlx::query(held).bind(id.to_string()).fetch_optional(&mut **tx).await?.is_some();
+    let is_held =
+        tx.exists(query!("SELECT 1 FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL"; id)).await?;
     let parcel = parcels(tx, &[id]).await?.remove(&id);
-    let has_address = locked.try_get::<Option<String>, _>("address")?.is_some();
     let change = decide(OrderFacts { status, is_held, has_address }, parcel.as_ref(), wanted, by);
     if let Ok(ParcelChange::Step(label)) = &change {
         add_step(tx, (sale, id, owner), parcel.as_ref(), (wanted.to, label), actor).await?;
@@ -159,13 +157,12 @@ async fn write_step(
     let sent_at = (state == ParcelState::Shipped && is_moved).then(|| now.as_millisecond());
     let sql =
         "UPDATE orders SET parcel = $2, shipped_at_ms = COALESCE(CAST($3 AS BIGINT), shipped_at_ms) WHERE id = $1";
-    sqlx::query(sql).bind(id.to_string()).bind(state.as_str()).bind(sent_at).execute(&mut **tx).await?;
+    tx.run(query!(sql; id, state, sent_at)).await?;
     let name = (!matches!(actor, ParcelActor::Owner(_))).then(|| actor.to_string());
     let sql = "INSERT INTO parcel_steps (order_id, step, state, carrier, number, at_ms, actor)
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let query = sqlx::query(sql).bind(id.to_string()).bind(before.map_or(0, Parcel::version) + 1).bind(state.as_str());
-    let query = query.bind(&label.carrier).bind(&label.number).bind(now.as_millisecond());
-    query.bind(name).execute(&mut **tx).await?;
+    let query = query!(sql; id, before.map_or(0, Parcel::version) + 1, state, &label.carrier, &label.number, now, name);
+    tx.run(query).await?;
     tx.changes.edited(id);
     if let ParcelActor::Staff(name) = actor {
         let action = if is_moved { AuditAction::MoveParcel } else { AuditAction::CorrectParcel };
@@ -197,7 +194,7 @@ pub(super) async fn parcels(
     let mut steps: HashMap<OrderId, Vec<ParcelStep>> = HashMap::new();
     let sql = "SELECT order_id, state, carrier, number, at_ms, actor FROM parcel_steps WHERE order_id IN $ids
          ORDER BY order_id, step";
-    let read = |row: &AnyRow| Ok((row::parsed(row, "order_id")?, step(row)?));
+    let read = |row: &AnyRow| Ok((row::get(row, "order_id")?, step(row)?));
     for (order, step) in connection.all_of::<_, Vec<_>>(sql, &[], orders, read).await? {
         steps.entry(order).or_default().push(step);
     }
@@ -205,10 +202,5 @@ pub(super) async fn parcels(
 }
 
 fn step(row: &AnyRow) -> Result<ParcelStep, sqlx::Error> {
-    Ok(ParcelStep {
-        at: row::time(row, "at_ms")?,
-        state: row::parsed(row, "state")?,
-        label: ParcelLabel { carrier: row.try_get("carrier")?, number: row.try_get("number")? },
-        actor: row.try_get("actor")?,
-    })
+    read!(row => ParcelStep { at: "at_ms", state, label = read!(row => ParcelLabel { carrier, number })?, actor })
 }

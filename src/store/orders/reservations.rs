@@ -9,8 +9,8 @@ use std::time::Duration;
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use super::staff_actions::add_step;
@@ -18,7 +18,7 @@ use super::{cancel_within, close_payments_of, columns, order};
 use crate::audit_log::log;
 use crate::payments::take_back_deposit;
 use crate::wallet::post;
-use crate::{AuditReason, HeldUnits, OrderStore, StoreError, Tx, row};
+use crate::{AuditReason, HeldUnits, OrderStore, StoreError, Tx, column};
 use domain::{AuditAction, ExternalReservation, OrderId, OrderStatus, ReservationStatus, SaleId};
 
 /// The reason of a reservation's cancellation by the other shop, which acts for its customer.
@@ -48,11 +48,7 @@ const MORE: &str = "(SELECT external_id FROM users WHERE users.id = orders.user_
 const IS_EXTERNAL: &str = "EXISTS (SELECT 1 FROM users WHERE users.id = orders.user_id AND external_id IS NOT NULL)";
 
 fn reservation(row: &AnyRow) -> Result<ExternalReservation, sqlx::Error> {
-    Ok(ExternalReservation {
-        order: order(row)?,
-        shopper: row.try_get("shopper")?,
-        reference: row.try_get("reference")?,
-    })
+    read!(row => ExternalReservation { order = order(row)?, shopper, reference })
 }
 
 /// The orders whose reservation has the status, apart from what is overdue.
@@ -75,7 +71,7 @@ impl OrderStore<'_> {
     /// The reservation, once it is in the database.
     pub async fn reservation(self, sale: SaleId, id: OrderId) -> Result<Option<ExternalReservation>, StoreError> {
         let sql = format!("SELECT {}, {MORE} FROM orders WHERE id = $1 AND sale_id = $2 AND {IS_EXTERNAL}", columns!());
-        self.optional(sqlx::query(AssertSqlSafe(sql)).bind(id.to_string()).bind(sale.0), reservation).await
+        self.optional(query!(AssertSqlSafe(sql); id, sale), reservation).await
     }
 
     /// Reservations of a sale by time, after the one with the id `after`.
@@ -91,15 +87,13 @@ impl OrderStore<'_> {
             "SELECT {}, {MORE} FROM orders WHERE sale_id = $1 AND id > $2 AND {IS_EXTERNAL} {with} ORDER BY id LIMIT $3",
             columns!()
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0);
-        let query = query.bind(after.map_or_else(String::new, |id| id.to_string())).bind(limit);
+        let query = query!(AssertSqlSafe(sql); sale, after.map_or_else(String::new, |id| id.to_string()), limit);
         self.all(query, reservation).await
     }
 
     /// The reference of a confirmed reservation; `None` for every other order.
     pub async fn reference_of(self, id: OrderId) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT reference FROM reservations WHERE order_id = $1";
-        self.optional(sqlx::query(sql).bind(id.to_string()), |row| row::text(row, "reference")).await
+        self.optional(query!("SELECT reference FROM reservations WHERE order_id = $1"; id), column("reference")).await
     }
 
     /// Notes that the other shop has the money for a reservation: its order is paid, and the units are sold.
@@ -115,15 +109,14 @@ impl OrderStore<'_> {
             "UPDATE orders SET status = 'paid' WHERE id = $1 AND sale_id = $2 AND status = 'unpaid' AND pay_by_ms > $3
                AND {IS_EXTERNAL} RETURNING quantity"
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(id.to_string()).bind(sale.0).bind(now.as_millisecond());
-        let Some(paid) = query.fetch_optional(&mut *tx).await? else { return Ok(ConfirmOutcome::NotHeld) };
+        let quantity: Option<i64> = tx.optional(query!(AssertSqlSafe(sql); id, sale, now), column("quantity")).await?;
+        let Some(quantity) = quantity else { return Ok(ConfirmOutcome::NotHeld) };
         let sql = "INSERT INTO reservations (order_id, reference, token_id, confirmed_at_ms) VALUES ($1, $2, $3, $4)
              ON CONFLICT DO NOTHING";
-        let query = sqlx::query(sql).bind(id.to_string()).bind(reference).bind(actor.token.to_string());
-        if query.bind(now.as_millisecond()).execute(&mut *tx).await?.rows_affected() == 0 {
+        if tx.changed(query!(sql; id, reference, actor.token, now)).await? == 0 {
             return Ok(ConfirmOutcome::ReferenceTaken);
         }
-        tx.changes.moved((sale, id), (OrderStatus::Unpaid, OrderStatus::Paid), row::int(&paid, "quantity")?);
+        tx.changes.moved((sale, id), (OrderStatus::Unpaid, OrderStatus::Paid), quantity);
         add_step(&mut tx, id, OrderStatus::Paid, reason_of(actor, reference), now).await?;
         // A payment of ours that is still made is refunded.
         close_payments_of(&mut tx, &[id]).await?;
@@ -166,10 +159,8 @@ impl OrderStore<'_> {
         let sql = "UPDATE orders SET pay_by_ms = CASE WHEN pay_by_ms < $3 THEN $3 ELSE pay_by_ms END
              WHERE id = $1 AND sale_id = $2 AND status = 'unpaid' AND pay_by_ms > $4
                AND (created_at_ms + $5 >= $3 OR pay_by_ms >= $3) RETURNING pay_by_ms";
-        let query = sqlx::query(sql).bind(id.to_string()).bind(sale.0).bind(until).bind(now.as_millisecond());
-        let extended = query.bind(most.as_millis() as i64).fetch_optional(&mut *tx).await?;
-        let Some(extended) = extended else { return Ok(None) };
-        let pay_by = row::time(&extended, "pay_by_ms")?;
+        let query = query!(sql; id, sale, until, now, most.as_millis() as i64);
+        let Some(pay_by) = tx.optional(query, column("pay_by_ms")).await? else { return Ok(None) };
         tx.changes.edited(id);
         log_step(&mut tx, AuditAction::ExtendReservation, (sale, id), actor, now).await?;
         tx.commit().await?;

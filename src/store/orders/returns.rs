@@ -4,7 +4,6 @@
 
 use boxed::boxed;
 use serde_json::json;
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::HeldUnits;
@@ -58,14 +57,12 @@ impl OrderStore<'_> {
     ) -> Result<Result<(), ReturnRefusal>, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE orders SET reason = reason WHERE id = $1 RETURNING sale_id, user_id, status";
-        let Some(locked) = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut *tx).await? else {
-            return Ok(Err(ReturnRefusal::NoSuchOrder));
-        };
-        let (sale, owner) = (SaleId(row::int(&locked, "sale_id")?), row::parsed(&locked, "user_id")?);
+        let of = |row: &AnyRow| Ok((row::get(row, "sale_id")?, row::get(row, "user_id")?, row::get(row, "status")?));
+        let locked: Option<(SaleId, UserId, OrderStatus)> = tx.optional(query!(sql; id), of).await?;
+        let Some((sale, owner, status)) = locked else { return Ok(Err(ReturnRefusal::NoSuchOrder)) };
         if matches!(actor, ParcelActor::Owner(user) if user != owner) {
             return Ok(Err(ReturnRefusal::NoSuchOrder));
         }
-        let status: OrderStatus = row::parsed(&locked, "status")?;
         let until = policy.until(parcels::parcels(&mut tx, &[id]).await?.get(&id), shop.zone());
         let known = read(&mut tx, id).await?;
         let to = match decide((status, until, tx.now), known.as_ref(), step) {
@@ -73,8 +70,7 @@ impl OrderStore<'_> {
             Ok(None) => return Ok(Ok(())),
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let sql = "UPDATE orders SET return_state = $2 WHERE id = $1";
-        sqlx::query(sql).bind(id.to_string()).bind(to.as_str()).execute(&mut *tx).await?;
+        tx.run(query!("UPDATE orders SET return_state = $2 WHERE id = $1"; id, to)).await?;
         write(&mut tx, id, step, actor).await?;
         let told = match step {
             ReturnStep::Accept(words) => Some((AuditAction::AcceptReturn, MailKind::ReturnAccepted, words)),
@@ -99,21 +95,20 @@ async fn write(tx: &mut Tx, id: OrderId, step: &ReturnStep, actor: ParcelActor<'
             let sql = "INSERT INTO goods_returns (order_id, reason, note, asked_at_ms) VALUES ($1, $2, $3, $4)
                  ON CONFLICT (order_id) DO UPDATE SET reason = excluded.reason, note = excluded.note,
                    asked_at_ms = excluded.asked_at_ms";
-            sqlx::query(sql).bind(id.to_string()).bind(reason.as_str()).bind(note).bind(now)
+            query!(sql; id, reason, note, now)
         }
         ReturnStep::Send(label) => {
             let sql = "UPDATE goods_returns SET carrier = $2, number = $3 WHERE order_id = $1";
-            sqlx::query(sql).bind(id.to_string()).bind(&label.carrier).bind(&label.number)
+            query!(sql; id, &label.carrier, &label.number)
         }
         ReturnStep::Accept(words) | ReturnStep::Refuse(words) => {
             let ParcelActor::Staff(name) = actor else { return Ok(()) };
             let sql = "UPDATE goods_returns SET answer = $2, answered_by = $3, answered_at_ms = $4 WHERE order_id = $1";
-            sqlx::query(sql).bind(id.to_string()).bind(words).bind(name).bind(now)
+            query!(sql; id, words, name, now)
         }
         ReturnStep::Withdraw => return Ok(()),
     };
-    query.execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query).await
 }
 
 /// The money that would go back for the goods and whether it is all that is left, or why the order does not allow it.
@@ -122,8 +117,8 @@ pub(crate) async fn check(
     of: &ReceivedReturn,
 ) -> Result<Result<(Money, bool), RefundRefusal>, sqlx::Error> {
     let sql = "SELECT 1 FROM orders WHERE id = $1 AND status = 'paid' AND return_state = 'accepted'";
-    let accepted = sqlx::query(sql).bind(of.order.to_string()).fetch_optional(&mut **tx).await?;
-    let (Some(_), Some(payment)) = (accepted, captured(tx, of.order).await?) else {
+    let is_accepted = tx.exists(query!(sql; of.order)).await?;
+    let (true, Some(payment)) = (is_accepted, captured(tx, of.order).await?) else {
         return Ok(Err(RefundRefusal::WrongStatus));
     };
     let left = payment.refundable();
@@ -147,8 +142,7 @@ pub(crate) async fn receive(
         // Before the order, as in every refund that puts units back on sale.
         sales::lock(tx, of.sale).await?;
     }
-    let lock = sqlx::query("UPDATE orders SET reason = reason WHERE id = $1").bind(of.order.to_string());
-    lock.execute(&mut **tx).await?;
+    tx.run(query!("UPDATE orders SET reason = reason WHERE id = $1"; of.order)).await?;
     let (amount, is_rest) = match check(tx, of).await? {
         Ok(checked) => checked,
         Err(refusal) => return Ok(Err(refusal)),
@@ -181,13 +175,13 @@ pub(super) async fn end(
 ) -> Result<(), sqlx::Error> {
     let sql = "UPDATE orders SET return_state = 'received' WHERE id = $1 AND return_state IN ('asked', 'accepted')
          RETURNING sale_id, user_id";
-    let Some(ended) = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await? else { return Ok(()) };
-    let (sale, owner): (_, UserId) = (SaleId(row::int(&ended, "sale_id")?), row::parsed(&ended, "user_id")?);
+    let of = |row: &AnyRow| Ok((row::get(row, "sale_id")?, row::get(row, "user_id")?));
+    let ended: Option<(SaleId, UserId)> = tx.optional(query!(sql; id), of).await?;
+    let Some((sale, owner)) = ended else { return Ok(()) };
     let now = tx.now;
     let sql = "UPDATE goods_returns SET received_by = $2, received_at_ms = $3, restocked = $4, refund_id = $5
          WHERE order_id = $1";
-    let query = sqlx::query(sql).bind(id.to_string()).bind(reason.actor).bind(now.as_millisecond());
-    query.bind(i64::from(restocked)).bind(refund.to_string()).execute(&mut **tx).await?;
+    tx.run(query!(sql; id, reason.actor, now, restocked, refund)).await?;
     let after = json!({"amount": amount, "restocked": restocked, "reason": reason.note, "message": reason.message});
     log(tx, reason.actor, AuditAction::ReceiveReturn, &format!("order {id}"), None, Some(&after), now).await?;
     let facts = json!({"sale": sale, "order": id, "words": amount.to_string()});
@@ -197,31 +191,20 @@ pub(super) async fn end(
 }
 
 async fn read(connection: &mut Connection, id: OrderId) -> Result<Option<GoodsReturn>, sqlx::Error> {
-    connection.optional(sqlx::query(RETURN).bind(id.to_string()), goods_return).await
+    connection.optional(query!(RETURN; id), goods_return).await
 }
 
 fn goods_return(row: &AnyRow) -> Result<GoodsReturn, sqlx::Error> {
-    let answered = row::optional_time(row, "answered_at_ms")?;
-    let answer = match answered {
-        Some(at) => Some(ReturnAnswer { words: row::text(row, "answer")?, by: row::text(row, "answered_by")?, at }),
-        None => None,
-    };
-    let receipt = match row::optional_time(row, "received_at_ms")? {
-        Some(at) => Some(ReturnReceipt {
-            by: row::text(row, "received_by")?,
-            at,
-            restocked: row::int(row, "restocked")? == 1,
-            refund: row::money(row, "refund")?,
-            refunded_at: row::optional_time(row, "refunded_at_ms")?,
-        }),
-        None => None,
-    };
-    Ok(GoodsReturn {
-        state: row::parsed(row, "return_state")?,
-        request: ReturnRequest { reason: row::parsed(row, "reason")?, note: row::text(row, "note")? },
-        asked_at: row::time(row, "asked_at_ms")?,
-        answer,
-        label: ParcelLabel { carrier: row.try_get("carrier")?, number: row.try_get("number")? },
-        receipt,
+    let answer = row::get::<Option<_>>(row, "answered_at_ms")?
+        .map(|at| read!(row => ReturnAnswer { words: "answer", by: "answered_by", at = at }));
+    let receipt = row::get::<Option<_>>(row, "received_at_ms")?.map(|at| {
+        read!(row => ReturnReceipt {
+            by: "received_by", at = at, restocked, refund, refunded_at: "refunded_at_ms",
+        })
+    });
+    read!(row => GoodsReturn {
+        state: "return_state", request = read!(row => ReturnRequest { reason, note })?, asked_at: "asked_at_ms",
+        answer = answer.transpose()?, label = read!(row => ParcelLabel { carrier, number })?,
+        receipt = receipt.transpose()?,
     })
 }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use boxed::boxed;
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::orders::{columns, order};
-use crate::{AnyQuery, OrderStore, StoreError, Value, bind, int, row, text};
+use crate::{AnyQuery, Bound, OrderStore, StoreError, Value, bound, row};
 use domain::ids::first_id_of;
 use domain::order::{OrderEvent, OrderStep};
 use domain::{Money, Order, OrderId, OrderNumber, OrderStatus, ParcelState, ReturnState, SaleId, UserId};
@@ -92,22 +92,19 @@ const LIVE: &str = "CAST(status AS TEXT) IN ('unpaid', 'paid')";
 pub(crate) const NOT_REHEARSED: &str = "sale_id NOT IN (SELECT id FROM sales WHERE shadow = 1)";
 
 fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
-    let (order, username) = (order(row)?, row.try_get("username")?);
-    let held_at = row::optional_time(row, "held_at_ms")?.filter(|_| order.status.is_live());
-    let (parcel, returned) = (row::optional_parsed(row, "parcel")?, row::optional_parsed(row, "return_state")?);
-    let reference = row.try_get("reference")?;
-    Ok(FoundOrder { order, username, held_at, parcel, returned, reference })
+    let order = order(row)?;
+    let held_at = row::get::<Option<_>>(row, "held_at_ms")?.filter(|_| order.status.is_live());
+    read!(row => FoundOrder {
+        order = order, username, held_at = held_at, parcel, returned: "return_state", reference
+    })
 }
 
 fn live_order(row: &AnyRow) -> Result<(UserId, LiveOrder), sqlx::Error> {
-    let order = LiveOrder {
-        status: row::parsed(row, "status")?,
-        quantity: u32::try_from(row::int(row, "quantity")?).map_err(|_| row::undecodable("quantity"))?,
-        amount: row::money(row, "amount")?,
-        is_held: row::int(row, "holds")? > 0,
-        has_open_appeal: row::int(row, "appeals")? > 0,
-    };
-    Ok((row::parsed(row, "user_id")?, order))
+    let order = read!(row => LiveOrder {
+        status, quantity, amount, is_held = row::int(row, "holds")? > 0,
+        has_open_appeal = row::int(row, "appeals")? > 0,
+    })?;
+    Ok((row::get(row, "user_id")?, order))
 }
 
 impl OrderSearch {
@@ -119,14 +116,14 @@ impl OrderSearch {
             false => ["id =", "id >=", "id <", "id >", "sale_id ="],
         };
         let all = [
-            (is, self.order.map(text)),
-            ("substr(id, 25) =", self.tail.as_ref().map(text)),
-            ("day_number =", self.number.map(|number| int(number.stored()))),
-            ("user_id =", self.user.map(text)),
-            (of_sale, self.sale.map(|id| int(id.0))),
-            (from, self.from.map(|at| text(first_id_of(at)))),
-            (to, self.to.map(|at| text(first_id_of(at)))),
-            (if self.oldest_first { later } else { to }, self.before.map(text)),
+            (is, self.order.map(Bound::value)),
+            ("substr(id, 25) =", self.tail.as_ref().map(Bound::value)),
+            ("day_number =", self.number.map(Bound::value)),
+            ("user_id =", self.user.map(Bound::value)),
+            (of_sale, self.sale.map(Bound::value)),
+            (from, self.from.map(|at| first_id_of(at).value())),
+            (to, self.to.map(|at| first_id_of(at).value())),
+            (if self.oldest_first { later } else { to }, self.before.map(Bound::value)),
         ];
         all.into_iter().filter_map(|(sql, value)| Some((sql, value?))).collect()
     }
@@ -191,8 +188,7 @@ impl OrderSearch {
 
     /// A statement with the conditions of this search.
     fn bound(&self, sql: String, limit: i64) -> AnyQuery<'static> {
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(limit);
-        self.conditions().into_iter().fold(query, |query, (_, value)| bind(query, value))
+        bound(query!(AssertSqlSafe(sql); limit), self.conditions().into_iter().map(|(_, value)| value))
     }
 
     fn order_by(&self) -> String {
@@ -227,14 +223,14 @@ impl OrderStore<'_> {
         let search = OrderSearch { before: None, ..search.clone() };
         let query = search.bound(search.totals_sql(), MAX_SUMMED_ORDERS as i64 + 1);
         let mut totals = FoundTotals::default();
-        for row in query.fetch_all(&self.pool).await? {
+        for row in self.pool.acquire().await?.fetch_all(query).await? {
             if totals.orders == MAX_SUMMED_ORDERS {
                 totals.is_cut = true;
                 break;
             }
             totals.orders += 1;
             totals.units += row::int(&row, "quantity")?;
-            let amount = row::money(&row, "amount")?;
+            let amount: Money = row::get(&row, "amount")?;
             match totals.amounts.iter_mut().find(|sum| sum.currency == amount.currency) {
                 Some(sum) => sum.amount = sum.amount.saturating_add(amount.amount),
                 None => totals.amounts.push(amount),
@@ -258,7 +254,7 @@ impl OrderStore<'_> {
              ORDER BY CASE WHEN status IN ('unpaid', 'paid') THEN 0 ELSE 1 END, id DESC LIMIT {MAX_SUMMED_ORDERS}",
             columns!()
         );
-        self.all_of(&sql, &[int(sale.0)], users, found_order).await
+        self.all_of(&sql, &values![sale], users, found_order).await
     }
 
     /// The unpaid or paid order of each account in a sale. An account has at most one.
@@ -272,26 +268,26 @@ impl OrderStore<'_> {
                (SELECT COUNT(*) FROM order_holds JOIN hold_appeals ON hold_appeals.hold_id = order_holds.id
                   WHERE order_id = orders.id AND ended_at_ms IS NULL AND answered_at_ms IS NULL) AS appeals
              FROM orders WHERE sale_id = $1 AND user_id IN $ids AND status IN ('unpaid', 'paid')";
-        self.all_of(sql, &[int(sale.0)], users, live_order).await
+        self.all_of(sql, &values![sale], users, live_order).await
     }
 
     /// When these orders were paid. Orders that were never paid are missing.
     pub async fn paid_at(self, orders: &[OrderId]) -> Result<HashMap<OrderId, Timestamp>, StoreError> {
         let sql = "SELECT order_id, at_ms FROM order_events WHERE order_id IN $ids AND status = 'paid'";
-        self.all_of(sql, &[], orders, |row| Ok((row::parsed(row, "order_id")?, row::time(row, "at_ms")?))).await
+        self.all_of(sql, &[], orders, |row| Ok((row::get(row, "order_id")?, row::get(row, "at_ms")?))).await
     }
 
     /// Every status change of an order with its actor, in the order in which they happened.
     pub async fn steps(self, of: &Order) -> Result<Vec<OrderStep>, StoreError> {
         let sql = "SELECT status, at_ms, actor, note FROM order_events WHERE order_id = $1 ORDER BY at_ms, status";
-        let rows = sqlx::query(sql).bind(of.id.to_string()).fetch_all(&self.pool).await?;
         let persisted = if of.status == OrderStatus::Rejected { OrderStatus::Rejected } else { OrderStatus::Unpaid };
         let plain = |at, status| OrderStep { event: OrderEvent { at, status }, actor: None, note: None };
         let mut steps = vec![plain(of.reserved_at, OrderStatus::Reserved), plain(of.created_at, persisted)];
-        for row in &rows {
-            let event = OrderEvent { at: row::time(row, "at_ms")?, status: row::parsed(row, "status")? };
-            steps.push(OrderStep { event, actor: row.try_get("actor")?, note: row.try_get("note")? });
-        }
+        let step = |row: &AnyRow| {
+            let event = read!(row => OrderEvent { at: "at_ms", status })?;
+            read!(row => OrderStep { event = event, actor, note })
+        };
+        steps.extend(self.all(query!(sql; of.id), step).await?);
         // Sorted by the status's place in an order's life, because a clock may have been set back between two events.
         steps.sort_by_key(|step| (step.event.status.rank(), step.event.at));
         Ok(steps)
@@ -300,7 +296,7 @@ impl OrderStore<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Store;
+    use crate::{Store, column};
     use uuid::{NoContext, Uuid};
 
     use super::*;
@@ -316,8 +312,7 @@ mod tests {
     /// SQLite's query plan for a search.
     async fn plan(store: &Store, search: OrderSearch) -> String {
         let query = search.bound(format!("EXPLAIN QUERY PLAN {}", search.sql()), 10);
-        let rows = query.fetch_all(&store.pool).await.unwrap();
-        rows.iter().map(|row| row.get::<String, _>("detail")).collect::<Vec<_>>().join("\n")
+        store.all(query, column::<String>("detail")).await.unwrap().join("\n")
     }
 
     #[tokio::test]

@@ -99,21 +99,14 @@ pub(crate) async fn apply(
     sales::lock(tx, sale).await?;
     let (from, to) = action.edge();
     debug_assert!(from.may_become(to), "{from} never becomes {to}");
-    let updated = sqlx::query(concat!(
+    let sql = concat!(
         "UPDATE orders SET status = $1, reason = 'by_shop', message = $2
          WHERE id = $3 AND sale_id = $4 AND status = $5
            AND (parcel IS NULL OR parcel IN ('packed', 'returned')) RETURNING ",
         held_columns!()
-    ))
-    .bind(to.as_str())
-    .bind(reason.message)
-    .bind(id.to_string())
-    .bind(sale.0)
-    .bind(from.as_str())
-    .fetch_optional(&mut **tx)
-    .await?;
-    let Some(updated) = updated else { return Ok(None) };
-    let held = held_units(&updated)?;
+    );
+    let query = query!(sql; to, reason.message, id, sale, from);
+    let Some(held) = tx.optional(query, held_units).await? else { return Ok(None) };
     // The order's row is locked, so the hold cannot be released in between.
     let was_held = holds::end_with_order(tx, (sale, id, held.user_id), action.hold_outcome(), reason).await?;
     if action.needs_hold() && !was_held {
@@ -149,15 +142,13 @@ pub(crate) async fn apply(
 
 /// Whether another shop has the money for the order, and this one has none.
 pub(crate) async fn is_confirmed_elsewhere(tx: &mut Tx, order: OrderId) -> Result<bool, sqlx::Error> {
-    let sql = "SELECT 1 FROM reservations WHERE order_id = $1";
-    Ok(sqlx::query(sql).bind(order.to_string()).fetch_optional(&mut **tx).await?.is_some())
+    tx.exists(query!("SELECT 1 FROM reservations WHERE order_id = $1"; order)).await
 }
 
 /// Ends an order whose refund has nothing to move here.
 async fn end_without_money(tx: &mut Tx, (sale, id): (SaleId, OrderId), units: u32) -> Result<(), sqlx::Error> {
     let (from, to) = (OrderStatus::RefundPending, OrderStatus::Refunded);
-    let sql = "UPDATE orders SET status = 'refunded' WHERE id = $1";
-    sqlx::query(sql).bind(id.to_string()).execute(&mut **tx).await?;
+    tx.run(query!("UPDATE orders SET status = 'refunded' WHERE id = $1"; id)).await?;
     tx.changes.moved((sale, id), (from, to), units.into());
     add_events(tx, &[id], to, tx.now).await
 }
@@ -169,7 +160,7 @@ async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(RefundId, Money)
         return Err(sqlx::Error::Protocol(format!("order {order} is paid without a captured payment")));
     };
     let sql = "UPDATE payments SET status = 'refund_pending' WHERE order_id = $1 AND status = 'captured'";
-    sqlx::query(sql).bind(order.to_string()).execute(&mut **tx).await?;
+    tx.run(query!(sql; order)).await?;
     let refund = Refund::whole(payment);
     Ok((refund.id, refund.amount))
 }
@@ -177,7 +168,7 @@ async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(RefundId, Money)
 /// Whether the sale is retired or a draw. Redis then holds no units of it, and there is nothing to release.
 async fn is_retired(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
     let sql = "SELECT 1 FROM sales WHERE id = $1 AND retired_at_ms IS NULL AND mode <> 'draw'";
-    Ok(sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?.is_none())
+    Ok(!tx.exists(query!(sql; sale)).await?)
 }
 
 pub(super) async fn add_step(
@@ -188,13 +179,5 @@ pub(super) async fn add_step(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     let sql = "INSERT INTO order_events (order_id, status, at_ms, actor, note) VALUES ($1, $2, $3, $4, $5)";
-    sqlx::query(sql)
-        .bind(order.to_string())
-        .bind(status.as_str())
-        .bind(now.as_millisecond())
-        .bind(reason.actor)
-        .bind(reason.note)
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+    tx.run(query!(sql; order, status, now, reason.actor, reason.note)).await
 }

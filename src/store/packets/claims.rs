@@ -9,7 +9,7 @@ use sqlx::any::AnyRow;
 
 use crate::packets::*;
 use crate::pool::Connection;
-use crate::{PacketStore, for_numbers, for_rows, int, text};
+use crate::{LockPatience, PacketStore, column, for_ids, for_rows, row};
 
 /// The outcome of persisting one claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +39,7 @@ macro_rules! columns {
 pub(super) use columns;
 
 pub(super) fn claim(row: &AnyRow) -> Result<ShareClaim, sqlx::Error> {
-    Ok(ShareClaim {
-        packet_id: PacketId(row::int(row, "packet_id")?),
-        user_id: row::parsed(row, "user_id")?,
-        share: row::int(row, "share")?,
-        amount: row::int(row, "amount")?,
-        claimed_at: row::time(row, "claimed_at_ms")?,
-    })
+    read!(row => ShareClaim { packet_id, user_id, share, amount, claimed_at: "claimed_at_ms" })
 }
 
 #[boxed]
@@ -82,8 +76,7 @@ impl PacketStore<'_> {
                 )));
             }
             let next = claims.iter().map(|claim| claim.share + 1).max().unwrap_or_default();
-            let advance = sqlx::query("UPDATE packets SET next_share = $2 WHERE id = $1").bind(id.0).bind(next);
-            advance.execute(&mut *tx).await?;
+            tx.run(query!("UPDATE packets SET next_share = $2 WHERE id = $1"; id, next)).await?;
         }
         tx.commit().await?;
         Ok(Some(answer))
@@ -131,17 +124,10 @@ impl PacketStore<'_> {
         if persisted(&mut tx, std::slice::from_ref(claim)).await?.contains(&claim.key()) {
             return Ok(PersistedClaim::Known);
         }
-        sqlx::query(
-            "INSERT INTO packet_rejections (packet_id, share, user_id, amount, at_ms) VALUES ($1, $2, $3, $4, $5)
-             ON CONFLICT DO NOTHING",
-        )
-        .bind(claim.packet_id.0)
-        .bind(claim.share)
-        .bind(claim.user_id.to_string())
-        .bind(claim.amount)
-        .bind(tx.now.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
+        let sql = "INSERT INTO packet_rejections (packet_id, share, user_id, amount, at_ms) VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT DO NOTHING";
+        let query = query!(sql; claim.packet_id, claim.share, claim.user_id, claim.amount, tx.now);
+        tx.run(query).await?;
         tx.commit().await?;
         Ok(PersistedClaim::Rejected)
     }
@@ -154,7 +140,7 @@ impl PacketStore<'_> {
     /// A user's claim on a packet.
     pub async fn claim_of(self, id: PacketId, user: UserId) -> Result<Option<ShareClaim>, StoreError> {
         let sql = select!(columns, "FROM packet_claims WHERE packet_id = $1 AND user_id = $2");
-        self.optional(sqlx::query(sql).bind(id.0).bind(user.to_string()), claim).await
+        self.optional(query!(sql; id, user), claim).await
     }
 
     /// The claims of a packet in descending order of shares, below the share `before`.
@@ -162,8 +148,8 @@ impl PacketStore<'_> {
         let sql = "SELECT c.packet_id, c.share, c.user_id, c.amount, c.claimed_at_ms, u.username
              FROM packet_claims c LEFT JOIN users u ON u.id = c.user_id
              WHERE c.packet_id = $1 AND c.share < $2 ORDER BY c.share DESC LIMIT $3";
-        let query = sqlx::query(sql).bind(id.0).bind(before.unwrap_or(i64::MAX)).bind(limit);
-        self.all(query, |row| Ok(PacketClaim { claim: claim(row)?, username: row.try_get("username")? })).await
+        let query = query!(sql; id, before.unwrap_or(i64::MAX), limit);
+        self.all(query, |row| read!(row => PacketClaim { claim = claim(row)?, username })).await
     }
 
     /// The claims of a packet in ascending order of shares, above the share `after`.
@@ -174,7 +160,7 @@ impl PacketStore<'_> {
         limit: i64,
     ) -> Result<Vec<ShareClaim>, StoreError> {
         let sql = select!(columns, "FROM packet_claims WHERE packet_id = $1 AND share > $2 ORDER BY share LIMIT $3");
-        self.all(sqlx::query(sql).bind(id.0).bind(after.unwrap_or(-1)).bind(limit), claim).await
+        self.all(query!(sql; id, after.unwrap_or(-1), limit), claim).await
     }
 }
 
@@ -193,11 +179,9 @@ async fn persisted(
             "SELECT share, user_id FROM packet_claims WHERE packet_id = $1 AND share IN $ids",
             "SELECT share, user_id FROM packet_rejections WHERE packet_id = $1 AND share IN $ids",
         ] {
-            for query in for_numbers(sql, &[int(id.0)], &shares) {
-                for row in query.fetch_all(&mut *connection).await? {
-                    persisted.insert((id, row::int(&row, "share")?, row::parsed(&row, "user_id")?));
-                }
-            }
+            let claim = |row: &AnyRow| Ok((id, row::get(row, "share")?, row::get(row, "user_id")?));
+            let found: Vec<_> = connection.all_of(sql, &values![id], &shares, claim).await?;
+            persisted.extend(found);
         }
     }
     Ok(persisted)
@@ -215,19 +199,15 @@ async fn insert_claims(tx: &mut Tx, claims: &[ShareClaim]) -> Result<bool, sqlx:
     for (id, (shares, amount)) in sums {
         let sql = "UPDATE packets SET claimed = claimed + $2, claimed_amount = claimed_amount + $3
              WHERE id = $1 AND state = 'open' AND claimed + $2 <= count AND claimed_amount + $3 <= total";
-        let done = sqlx::query(sql);
-        if done.bind(id.0).bind(shares).bind(amount).execute(&mut **tx).await?.rows_affected() != 1 {
+        if tx.changed(query!(sql; id, shares, amount)).await? != 1 {
             return Ok(false);
         }
     }
     let sql = "INSERT INTO packet_claims (packet_id, share, user_id, amount, claimed_at_ms) VALUES $rows
          ON CONFLICT DO NOTHING";
     let mut written = 0;
-    for query in for_rows(sql, claims, |of| {
-        let (packet, at) = (int(of.packet_id.0), int(of.claimed_at.as_millisecond()));
-        [packet, int(of.share), text(of.user_id), int(of.amount), at]
-    }) {
-        written += query.execute(&mut **tx).await?.rows_affected();
+    for query in for_rows(sql, claims, |of| values![of.packet_id, of.share, of.user_id, of.amount, of.claimed_at]) {
+        written += tx.changed(query).await?;
     }
     if written != claims.len() as u64 {
         return Ok(false);
@@ -253,27 +233,26 @@ async fn shares_of_users(tx: &mut Tx, id: PacketId, users: &[UserId]) -> Result<
     let sql = "SELECT user_id, share, amount FROM packet_claims WHERE packet_id = $1 AND user_id IN $ids";
     let read = |row: &AnyRow| {
         let share = Share { index: row::int(row, "share")?, amount: row::int(row, "amount")? };
-        Ok((row::parsed(row, "user_id")?, share))
+        Ok((row::get(row, "user_id")?, share))
     };
-    tx.all_of(sql, &[int(id.0)], users, read).await
+    tx.all_of(sql, &values![id], users, read).await
 }
 
 /// The first free shares of a locked packet, at most `limit`. Usually they are consecutive. If Redis granted shares of
 /// this packet before, some in between are claimed.
 async fn free_shares(tx: &mut Tx, packet: &Packet, limit: i64) -> Result<Vec<Share>, sqlx::Error> {
-    let row = sqlx::query("SELECT next_share FROM packets WHERE id = $1").bind(packet.id.0);
-    let next = row::int(&row.fetch_one(&mut **tx).await?, "next_share")?;
+    let next: i64 =
+        tx.one(query!("SELECT next_share FROM packets WHERE id = $1"; packet.id), column("next_share")).await?;
     let limit = limit.min(packet.count - packet.claimed);
     let mut free = Vec::new();
     let mut part = next / SHARES_PER_PART;
     while (free.len() as i64) < limit && part * SHARES_PER_PART < packet.count {
-        let row = sqlx::query("SELECT part, amounts FROM packet_shares WHERE packet_id = $1 AND part = $2");
-        let Some(row) = row.bind(packet.id.0).bind(part).fetch_optional(&mut **tx).await? else { break };
+        let row = query!("SELECT part, amounts FROM packet_shares WHERE packet_id = $1 AND part = $2"; packet.id, part);
+        let Some(of_part) = tx.optional(row, shares_of_part).await? else { break };
         let from = next.max(part * SHARES_PER_PART);
-        let rows = sqlx::query("SELECT share FROM packet_claims WHERE packet_id = $1 AND share >= $2 AND share < $3");
-        let rows = rows.bind(packet.id.0).bind(from).bind((part + 1) * SHARES_PER_PART).fetch_all(&mut **tx).await?;
-        let taken: HashSet<i64> = rows.iter().map(|row| row::int(row, "share")).collect::<Result<_, _>>()?;
-        let of_part = shares_of_part(&row)?;
+        let rows = query!("SELECT share FROM packet_claims WHERE packet_id = $1 AND share >= $2 AND share < $3";
+            packet.id, from, (part + 1) * SHARES_PER_PART);
+        let taken: HashSet<i64> = tx.all(rows, column("share")).await?.into_iter().collect();
         free.extend(of_part.into_iter().filter(|share| share.index >= from && !taken.contains(&share.index)));
         part += 1;
     }
@@ -292,75 +271,65 @@ pub(crate) const UNCLAIMED: &str = "SELECT CAST(COALESCE(SUM(total - claimed_amo
 impl PacketStore<'_> {
     /// The unclaimed money in a user's open packets, in minor units.
     pub async fn unclaimed_money(self, giver: UserId) -> Result<i64, StoreError> {
-        Ok(row::int(&sqlx::query(UNCLAIMED).bind(giver.to_string()).fetch_one(&self.pool).await?, "amount")?)
+        self.one(query!(UNCLAIMED; giver), column("amount")).await
     }
 
     /// Every packet that is not settled.
     pub async fn open(self) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!("SELECT ", super::columns!(), " FROM packets WHERE state = 'open' ORDER BY id");
-        self.all(sqlx::query(sql), packet).await
+        let sql = select!(super::columns, "FROM packets WHERE state = 'open' ORDER BY id");
+        self.all(query!(sql), packet).await
     }
 
     /// Packets that are not settled, and whose time is over at `now` or whose shares all have a claim in the database.
     pub async fn over(self, now: Timestamp) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            super::columns!(),
-            " FROM packets WHERE state = 'open' AND expires_at_ms <= $1 UNION SELECT ",
+        let sql = select!(
+            super::columns,
+            "FROM packets WHERE state = 'open' AND expires_at_ms <= $1 UNION SELECT ",
             super::columns!(),
             " FROM packets WHERE state = 'open' AND claimed >= count ORDER BY id"
         );
-        self.all(sqlx::query(sql).bind(now.as_millisecond()), packet).await
+        self.all(query!(sql; now), packet).await
     }
 
     /// Packets that are not settled and were never loaded into Redis.
     pub async fn unloaded_packets(self) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!("SELECT ", super::columns!(), " FROM packets WHERE state = 'open' AND epoch = 0 ORDER BY id");
-        self.all(sqlx::query(sql), packet).await
+        let sql = select!(super::columns, "FROM packets WHERE state = 'open' AND epoch = 0 ORDER BY id");
+        self.all(query!(sql), packet).await
     }
 
     /// Whether a packet is open or waits for the replay of grants.
     pub async fn has_unsettled(self) -> Result<bool, StoreError> {
         let sql =
             "SELECT 1 FROM packets WHERE state = 'open' UNION ALL SELECT 1 FROM packets WHERE recovering = 1 LIMIT 1";
-        Ok(sqlx::query(sql).fetch_optional(&self.pool).await?.is_some())
+        self.exists(query!(sql)).await
     }
 
     /// Packets that grant nothing until every `serve` process has replayed its grants.
     pub async fn recovering_packets(self) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!("SELECT ", super::columns!(), " FROM packets WHERE recovering = 1 ORDER BY id");
-        self.all(sqlx::query(sql), packet).await
+        let sql = select!(super::columns, "FROM packets WHERE recovering = 1 ORDER BY id");
+        self.all(query!(sql), packet).await
     }
 
     /// Records that packets wait for the replay of grants, or do not wait any more.
     pub async fn set_recovering(self, ids: &[PacketId], recovering: bool) -> Result<(), StoreError> {
-        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-        for query in for_numbers("UPDATE packets SET recovering = $1 WHERE id IN $ids", &[int(recovering)], &ids) {
-            query.execute(&self.pool).await?;
-        }
-        Ok(())
+        self.run_all(for_ids("UPDATE packets SET recovering = $1 WHERE id IN $ids", &values![recovering], ids)).await
     }
 
     /// Packets that are not settled, by id, after `after`.
     pub async fn open_after(self, after: PacketId, limit: i64) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            super::columns!(),
-            " FROM packets WHERE state = 'open' AND id > $1 ORDER BY id LIMIT $2"
-        );
-        self.all(sqlx::query(sql).bind(after.0).bind(limit), packet).await
+        let sql = select!(super::columns, "FROM packets WHERE state = 'open' AND id > $1 ORDER BY id LIMIT $2");
+        self.all(query!(sql; after.0, limit), packet).await
     }
 
     /// Packets that were given or settled at `since` or later.
     pub async fn changed_since(self, since: Timestamp) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            super::columns!(),
-            " FROM packets WHERE created_at_ms >= $1 UNION SELECT ",
+        let sql = select!(
+            super::columns,
+            "FROM packets WHERE created_at_ms >= $1 UNION SELECT ",
             super::columns!(),
             " FROM packets WHERE settled_at_ms >= $1"
         );
-        self.all(sqlx::query(sql).bind(since.as_millisecond()), packet).await
+        self.all(query!(sql; since), packet).await
     }
 }
 
@@ -368,9 +337,9 @@ impl PacketStore<'_> {
 pub(super) async fn count_open(tx: &mut Tx, giver: Giver) -> Result<i64, sqlx::Error> {
     let query = match giver {
         Giver::User(user) => {
-            sqlx::query("SELECT COUNT(*) AS n FROM packets WHERE state = 'open' AND giver = $1").bind(user.to_string())
+            query!("SELECT COUNT(*) AS n FROM packets WHERE state = 'open' AND giver = $1"; user)
         }
-        Giver::Shop => sqlx::query("SELECT COUNT(*) AS n FROM packets WHERE state = 'open' AND giver IS NULL"),
+        Giver::Shop => query!("SELECT COUNT(*) AS n FROM packets WHERE state = 'open' AND giver IS NULL"),
     };
-    row::int(&query.fetch_one(&mut **tx).await?, "n")
+    tx.one(query, column("n")).await
 }

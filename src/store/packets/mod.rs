@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use boxed::boxed;
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::audit::{Snapshot, Steps};
 use crate::audit_log::log;
 use crate::wallet::{Posted, post};
-use crate::{LockPatience, PacketStore, StoreError, Tx, for_numbers, for_rows, int, row, text};
+use crate::{PacketStore, StoreError, Tx, column, for_rows, row};
 pub use claims::{PersistedClaim, ShareGrant};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
@@ -34,34 +34,13 @@ macro_rules! columns {
 use columns;
 
 fn packet(row: &AnyRow) -> Result<Packet, sqlx::Error> {
-    let giver = match row.try_get::<Option<String>, _>("giver")? {
-        Some(_) => Giver::User(row::parsed(row, "giver")?),
-        None => Giver::Shop,
-    };
-    let best = match row.try_get::<Option<String>, _>("best_user")? {
-        Some(_) => Some((row::parsed(row, "best_user")?, row::int(row, "best_amount")?)),
-        None => None,
-    };
-    Ok(Packet {
-        id: PacketId(row::int(row, "id")?),
-        giver,
-        total: row::int(row, "total")?,
-        count: row::int(row, "count")?,
-        min: row::int(row, "least")?,
-        max: row::int(row, "most")?,
-        split: row::parsed(row, "split")?,
-        greeting: row::text(row, "greeting")?,
-        own: row::int(row, "own")? == 1,
-        opens_at: row::time(row, "opens_at_ms")?,
-        expires_at: row::time(row, "expires_at_ms")?,
-        buckets: u8::try_from(row::int(row, "buckets")?).map_err(|_| row::undecodable("buckets"))?,
-        state: row::parsed(row, "state")?,
-        claimed: row::int(row, "claimed")?,
-        claimed_amount: row::int(row, "claimed_amount")?,
-        epoch: row::int(row, "epoch")?,
-        created_at: row::time(row, "created_at_ms")?,
-        settled_at: row::optional_time(row, "settled_at_ms")?,
-        best,
+    let giver = row::get::<Option<_>>(row, "giver")?.map_or(Giver::Shop, Giver::User);
+    let best: Option<UserId> = row::get(row, "best_user")?;
+    let best = best.map(|user| Ok::<_, sqlx::Error>((user, row::get(row, "best_amount")?))).transpose()?;
+    read!(row => Packet {
+        id, giver = giver, total, count, min: "least", max: "most", split, greeting, own, opens_at: "opens_at_ms",
+        expires_at: "expires_at_ms", buckets, state, claimed, claimed_amount, epoch, created_at: "created_at_ms",
+        settled_at: "settled_at_ms", best = best,
     })
 }
 
@@ -76,7 +55,7 @@ pub(super) fn account(giver: Giver) -> LedgerAccount {
 /// Reads a packet and locks its row until the end of the transaction.
 async fn lock(tx: &mut Tx, id: PacketId) -> Result<Option<Packet>, sqlx::Error> {
     let sql = concat!("UPDATE packets SET claimed = claimed WHERE id = $1 RETURNING ", columns!());
-    tx.optional(sqlx::query(sql).bind(id.0), packet).await
+    tx.optional(query!(sql; id), packet).await
 }
 
 /// A member of the staff who gives from the shop's purse.
@@ -174,13 +153,13 @@ impl PacketStore<'_> {
     }
 
     pub async fn get(self, id: PacketId) -> Result<Option<Packet>, StoreError> {
-        self.optional(sqlx::query(select!(columns, "FROM packets WHERE id = $1")).bind(id.0), packet).await
+        self.optional(query!(select!(columns, "FROM packets WHERE id = $1"); id), packet).await
     }
 
     /// Packets that were settled in `from..to`.
     pub async fn settled(self, from: Timestamp, to: Timestamp) -> Result<Vec<Packet>, StoreError> {
         let sql = select!(columns, "FROM packets WHERE settled_at_ms >= $1 AND settled_at_ms < $2");
-        self.all(sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond()), packet).await
+        self.all(query!(sql; from, to), packet).await
     }
 
     /// Packets of a giver, newest first, older than `before`.
@@ -195,11 +174,8 @@ impl PacketStore<'_> {
             ),
             whose = whose
         );
-        let query = sqlx::query(AssertSqlSafe(sql))
-            .bind(giver.user().map(|user| user.to_string()).unwrap_or_default())
-            .bind(at)
-            .bind(id)
-            .bind(limit);
+        let query =
+            query!(AssertSqlSafe(sql); giver.user().map(|user| user.to_string()).unwrap_or_default(), at, id, limit);
         self.all(query, packet).await
     }
 
@@ -211,7 +187,7 @@ impl PacketStore<'_> {
             "FROM packets WHERE created_at_ms <= $1 AND (created_at_ms < $1 OR id < $2)
              ORDER BY created_at_ms DESC, id DESC LIMIT $3"
         );
-        self.all(sqlx::query(sql).bind(at).bind(id).bind(limit), packet).await
+        self.all(query!(sql; at, id, limit), packet).await
     }
 
     /// A user's claims with their packets, newest first, older than `before`.
@@ -222,15 +198,13 @@ impl PacketStore<'_> {
         limit: i64,
     ) -> Result<Vec<(ShareClaim, Packet)>, StoreError> {
         let (at, id) = keyset(before);
-        let sql = concat!(
-            "SELECT ",
-            claims::columns!(),
-            " FROM packet_claims
+        let sql = select!(
+            claims::columns,
+            "FROM packet_claims
              WHERE user_id = $1 AND claimed_at_ms <= $2 AND (claimed_at_ms < $2 OR packet_id < $3)
              ORDER BY claimed_at_ms DESC, packet_id DESC LIMIT $4"
         );
-        let query = sqlx::query(sql).bind(user.to_string()).bind(at).bind(id).bind(limit);
-        let claims = self.all(query, claims::claim).await?;
+        let claims = self.all(query!(sql; user, at, id, limit), claims::claim).await?;
         let packets = self.with_ids(&claims.iter().map(|claim| claim.packet_id).collect::<Vec<_>>()).await?;
         let with_packets = claims.into_iter().filter_map(|claim| {
             let packet = packets.iter().find(|packet| packet.id == claim.packet_id)?;
@@ -240,24 +214,19 @@ impl PacketStore<'_> {
     }
 
     pub async fn with_ids(self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
-        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-        let mut found = Vec::with_capacity(ids.len());
-        for query in for_numbers(select!(columns, "FROM packets WHERE id IN $ids"), &[], &ids) {
-            found.extend(self.all(query, packet).await?);
-        }
-        Ok(found)
+        self.all_of(select!(columns, "FROM packets WHERE id IN $ids"), &[], ids, packet).await
     }
 
     /// Starts a new epoch of a packet's keys in Redis and returns its number.
     pub async fn next_epoch(self, id: PacketId) -> Result<i64, StoreError> {
-        let row = sqlx::query("UPDATE packets SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch").bind(id.0);
-        Ok(row::int(&row.fetch_one(&self.pool).await?, "epoch")?)
+        let row = query!("UPDATE packets SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch"; id);
+        self.one(row, column("epoch")).await
     }
 
     /// The shares of one part of a packet, whether claimed or not. Empty after the last part.
     pub async fn part(self, id: PacketId, part: i64) -> Result<Vec<Share>, StoreError> {
         let sql = "SELECT part, amounts FROM packet_shares WHERE packet_id = $1 AND part = $2";
-        Ok(self.optional(sqlx::query(sql).bind(id.0).bind(part), shares_of_part).await?.unwrap_or_default())
+        Ok(self.optional(query!(sql; id, part), shares_of_part).await?.unwrap_or_default())
     }
 }
 
@@ -279,10 +248,8 @@ fn shares_of_part(row: &AnyRow) -> Result<Vec<Share>, sqlx::Error> {
 async fn by_key(tx: &mut Tx, giver: Giver, key: Option<&str>) -> Result<Option<Packet>, sqlx::Error> {
     let Some(key) = key else { return Ok(None) };
     let query = match giver {
-        Giver::User(user) => sqlx::query(select!(columns, "FROM packets WHERE wish_key = $1 AND giver = $2"))
-            .bind(key)
-            .bind(user.to_string()),
-        Giver::Shop => sqlx::query(select!(columns, "FROM packets WHERE wish_key = $1 AND giver IS NULL")).bind(key),
+        Giver::User(user) => query!(select!(columns, "FROM packets WHERE wish_key = $1 AND giver = $2"); key, user),
+        Giver::Shop => query!(select!(columns, "FROM packets WHERE wish_key = $1 AND giver IS NULL"); key),
     };
     tx.optional(query, packet).await
 }
@@ -296,8 +263,7 @@ fn repeated(known: Packet, new: &Packet) -> GiveOutcome {
 async fn spent(tx: &mut Tx, user: UserId, since: Timestamp) -> Result<i64, sqlx::Error> {
     let sql = "SELECT CAST(COALESCE(SUM(total), 0) AS BIGINT) AS spent FROM packets
          WHERE giver IS NULL AND given_by = $1 AND created_at_ms > $2";
-    let row = sqlx::query(sql).bind(user.to_string()).bind(since.as_millisecond()).fetch_one(&mut **tx).await?;
-    row::int(&row, "spent")
+    tx.one(query!(sql; user, since), column("spent")).await
 }
 
 /// Writes the shares of a new packet and takes its money from the giver. `actor` is the member of the staff who gives
@@ -322,31 +288,13 @@ async fn insert(
     staff: Option<(UserId, Option<UserId>)>,
 ) -> Result<bool, sqlx::Error> {
     let (given_by, approved_by) = staff.unzip();
-    let done = sqlx::query(
-        "INSERT INTO packets (id, giver, wish_key, total, count, least, most, split, greeting, own, opens_at_ms,
+    let sql = "INSERT INTO packets (id, giver, wish_key, total, count, least, most, split, greeting, own, opens_at_ms,
            expires_at_ms, buckets, state, created_at_ms, given_by, approved_by)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT DO NOTHING",
-    )
-    .bind(new.id.0)
-    .bind(new.giver.user().map(|user| user.to_string()))
-    .bind(key)
-    .bind(new.total)
-    .bind(new.count)
-    .bind(new.min)
-    .bind(new.max)
-    .bind(new.split.as_str())
-    .bind(&new.greeting)
-    .bind(i64::from(new.own))
-    .bind(new.opens_at.as_millisecond())
-    .bind(new.expires_at.as_millisecond())
-    .bind(i64::from(new.buckets))
-    .bind(PacketState::Open.as_str())
-    .bind(new.created_at.as_millisecond())
-    .bind(given_by.map(|user| user.to_string()))
-    .bind(approved_by.flatten().map(|user| user.to_string()))
-    .execute(&mut **tx)
-    .await?;
-    Ok(done.rows_affected() == 1)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT DO NOTHING";
+    let query = query!(sql; new.id, new.giver.user(), key, new.total, new.count, new.min, new.max, new.split,
+        &new.greeting, new.own, new.opens_at, new.expires_at, new.buckets, PacketState::Open, new.created_at, given_by,
+        approved_by.flatten());
+    Ok(tx.changed(query).await? == 1)
 }
 
 async fn insert_shares(tx: &mut Tx, id: PacketId, shares: &[i64]) -> Result<(), sqlx::Error> {
@@ -358,9 +306,7 @@ async fn insert_shares(tx: &mut Tx, id: PacketId, shares: &[i64]) -> Result<(), 
     let sql = "INSERT INTO packet_shares (packet_id, part, amounts) VALUES $rows";
     // Rows are long: a hundred of them at a time.
     for parts in parts.chunks(100) {
-        for query in for_rows(sql, parts, |(part, amounts)| [int(id.0), int(*part), text(amounts)]) {
-            query.execute(&mut **tx).await?;
-        }
+        tx.run_all(for_rows(sql, parts, |(part, amounts)| values![id, *part, amounts])).await?;
     }
     Ok(())
 }
@@ -406,7 +352,7 @@ impl Snapshot {
     pub async fn packet_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
         let (mut problems, mut steps) = (Vec::new(), Steps::<i64>::over("packets", "id"));
         while let Some(step) = steps.next(self).await? {
-            problems.extend(self.all(step.bind(sqlx::query(MISMATCHES)), describe).await?);
+            problems.extend(self.all(query!(MISMATCHES; &step.after, &step.upto), describe).await?);
         }
         Ok(problems)
     }

@@ -8,10 +8,12 @@ use std::collections::{HashMap, HashSet};
 use boxed::boxed;
 use serde_json::json;
 
+use sqlx::any::AnyRow;
+
 use crate::packets::*;
 use crate::payments::approvals::Approval;
 use crate::payments::staff_refunds::{APPROVAL_LIFETIME, log_decision, moved_alone};
-use crate::{ApprovalOutcome, PacketStore, StoreError, list};
+use crate::{ApprovalOutcome, Bound, PacketStore, StoreError, bound, list, row};
 use domain::ledger::{CURRENCY, money};
 use domain::linked_accounts::groups;
 use domain::{ApprovalStatus, AuditAction, RefundKind, RefundTarget};
@@ -39,27 +41,12 @@ pub(super) async fn waits(
         return Ok(None);
     }
     let subject = format!("packet {}", new.id);
-    let done = sqlx::query(
-        "INSERT INTO staff_refunds (id, kind, subject, amount, currency, target, requested_by, actor, note,
+    let sql = "INSERT INTO staff_refunds (id, kind, subject, amount, currency, target, requested_by, actor, note,
            requested_at_ms, approval, expires_at_ms, packet_id, packet_key, packet)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', $9, 'pending', $10, $11, $12, $13) ON CONFLICT DO NOTHING",
-    )
-    .bind(spender.request_id.to_string())
-    .bind(RefundKind::Packet.as_str())
-    .bind(&subject)
-    .bind(new.total)
-    .bind(CURRENCY.as_str())
-    .bind(RefundTarget::Wallet.as_str())
-    .bind(spender.user.to_string())
-    .bind(spender.actor)
-    .bind(now.as_millisecond())
-    .bind((now + APPROVAL_LIFETIME).as_millisecond())
-    .bind(new.id.0)
-    .bind(key)
-    .bind(spender.request)
-    .execute(&mut **tx)
-    .await?;
-    if done.rows_affected() == 0 {
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', $9, 'pending', $10, $11, $12, $13) ON CONFLICT DO NOTHING";
+    let query = query!(sql; spender.request_id, RefundKind::Packet, &subject, new.total, CURRENCY, RefundTarget::Wallet,
+        spender.user, spender.actor, now, now + APPROVAL_LIFETIME, new.id, key, spender.request);
+    if tx.changed(query).await? == 0 {
         return Ok(Some(waiting(tx, key, spender).await?.unwrap_or(GiveOutcome::IdTaken)));
     }
     let after = json!({"request": spender.request_id, "approval": ApprovalStatus::Pending, "amount": money(new.total),
@@ -78,13 +65,15 @@ pub(super) async fn waiting(
     let expire = "UPDATE staff_refunds SET approval = 'expired'
          WHERE packet_key = $1 AND approval = 'pending' AND expires_at_ms <= $2";
     let now = tx.now.as_millisecond();
-    sqlx::query(expire).bind(key).bind(now).execute(&mut **tx).await?;
+    tx.run(query!(expire; key, now)).await?;
     let sql = "SELECT id, packet FROM staff_refunds WHERE packet_key = $1 AND approval = 'pending'";
-    let Some(row) = sqlx::query(sql).bind(key).fetch_optional(&mut **tx).await? else { return Ok(None) };
-    Ok(Some(match row::text(&row, "packet")? == spender.request {
-        true => GiveOutcome::Waits(row::parsed(&row, "id")?),
-        false => GiveOutcome::KeyReused,
-    }))
+    tx.optional(query!(sql; key), |row| {
+        Ok(match row::text(row, "packet")? == spender.request {
+            true => GiveOutcome::Waits(row::get(row, "id")?),
+            false => GiveOutcome::KeyReused,
+        })
+    })
+    .await
 }
 
 #[boxed]
@@ -103,9 +92,8 @@ impl PacketStore<'_> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE staff_refunds SET approval = 'approved', decided_at_ms = $2, decided_by = $3
              WHERE id = $1 AND kind = 'packet' AND approval = 'pending' AND expires_at_ms > $2 AND requested_by <> $4";
-        let query = sqlx::query(sql).bind(of.id.to_string()).bind(tx.now.as_millisecond());
-        let query = query.bind(actor).bind(by.to_string());
-        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+        let query = query!(sql; of.id, tx.now, actor, by);
+        if tx.changed(query).await? == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
         log_decision(&mut tx, of, actor, AuditAction::ApprovePacket, ApprovalStatus::Approved, None).await?;
@@ -129,14 +117,14 @@ impl PacketStore<'_> {
             "SELECT id, given_by, approved_by FROM packets WHERE giver IS NULL AND id IN {}",
             list(packets.len(), 0)
         );
-        let query = packets.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
+        let query = bound(query!(AssertSqlSafe(sql)), packets.iter().map(Bound::value));
         let people = self
             .all(query, |row| {
                 let [given, approved] =
-                    ["given_by", "approved_by"].map(|column| row.try_get::<Option<String>, _>(column));
+                    ["given_by", "approved_by"].map(|column| row::get::<Option<String>>(row, column));
                 let people: Vec<UserId> =
                     [given?, approved?].into_iter().flatten().filter_map(|id| id.parse().ok()).collect();
-                Ok((PacketId(row::int(row, "id")?), people))
+                Ok((row::get(row, "id")?, people))
             })
             .await?;
         let mut linked: HashMap<UserId, HashSet<UserId>> = HashMap::new();
@@ -194,15 +182,11 @@ impl PacketStore<'_> {
         }
         let sql = "SELECT user_id, amount FROM packet_claims WHERE packet_id = $1
              ORDER BY amount DESC, claimed_at_ms, share LIMIT 1";
-        let best = sqlx::query(sql);
-        let best = best.bind(id.0).fetch_optional(&mut *tx).await?;
-        let (user, amount) = match &best {
-            Some(row) => (Some(row::text(row, "user_id")?), Some(row::int(row, "amount")?)),
-            None => (None, None),
-        };
+        let best = |row: &AnyRow| Ok((row::text(row, "user_id")?, row::int(row, "amount")?));
+        let (user, amount) = tx.optional(query!(sql; id), best).await?.unzip();
         let sql =
             "UPDATE packets SET state = 'settled', settled_at_ms = $2, best_user = $3, best_amount = $4 WHERE id = $1";
-        sqlx::query(sql).bind(id.0).bind(now.as_millisecond()).bind(user).bind(amount).execute(&mut *tx).await?;
+        tx.run(query!(sql; id, now, user, amount)).await?;
         let returned = packet.left();
         if returned > 0 {
             let back =
@@ -225,8 +209,7 @@ impl PacketStore<'_> {
         if packet.state == PacketState::Settled || now >= packet.expires_at {
             return Ok(StopOutcome::Over(packet));
         }
-        let stop = sqlx::query("UPDATE packets SET expires_at_ms = $2 WHERE id = $1");
-        stop.bind(id.0).bind(now.as_millisecond()).execute(&mut *tx).await?;
+        tx.run(query!("UPDATE packets SET expires_at_ms = $2 WHERE id = $1"; id, now)).await?;
         let before = serde_json::json!({"expires_at": packet.expires_at});
         let after = serde_json::json!({"expires_at": now});
         log(&mut tx, actor, AuditAction::Stop, &format!("packet {id}"), Some(&before), Some(&after), now).await?;

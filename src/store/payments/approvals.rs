@@ -2,11 +2,10 @@
 
 use boxed::boxed;
 use jiff::Timestamp;
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::{PaymentStore, RequestedPacket, StoreError, row};
-use domain::{ApprovalStatus, Money, OrderId, PacketId, RefundId, RefundKind, RefundTarget, UserId};
+use domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, UserId};
 
 /// The decision of a second person.
 #[derive(Debug, Clone)]
@@ -59,7 +58,7 @@ impl PaymentStore<'_> {
     pub async fn approval(self, id: RefundId) -> Result<Option<Approval>, StoreError> {
         let now = self.now().await?;
         let sql = select!(columns, "FROM staff_refunds WHERE id = $1 AND approval <> 'not_needed'");
-        self.optional(sqlx::query(sql).bind(id.to_string()), |row| approval(row, now)).await
+        self.optional(query!(sql; id), |row| approval(row, now)).await
     }
 
     /// Waiting requests, or requests that do not wait any more, newest first. The page begins after the request
@@ -79,50 +78,31 @@ impl PaymentStore<'_> {
         };
         let now = self.now().await?;
         // "g" sorts after every UUID.
-        let query = sqlx::query(sql).bind(before.unwrap_or("g")).bind(limit).bind(now.as_millisecond());
-        self.all(query, |row| approval(row, now)).await
+        self.all(query!(sql; before.unwrap_or("g"), limit, now), |row| approval(row, now)).await
     }
 
     /// The requests about an order, oldest first.
     pub async fn approvals_of(self, order: OrderId) -> Result<Vec<Approval>, StoreError> {
         let now = self.now().await?;
         let sql = select!(columns, "FROM staff_refunds WHERE order_id = $1 AND approval <> 'not_needed' ORDER BY id");
-        self.all(sqlx::query(sql).bind(order.to_string()), |row| approval(row, now)).await
+        self.all(query!(sql; order), |row| approval(row, now)).await
     }
 }
 
 fn approval(row: &AnyRow, now: Timestamp) -> Result<Approval, sqlx::Error> {
-    let expires_at = row::time(row, "expires_at_ms")?;
-    let status = match row::parsed(row, "approval")? {
+    let expires_at: Timestamp = row::get(row, "expires_at_ms")?;
+    let status = match row::get(row, "approval")? {
         ApprovalStatus::Pending if expires_at <= now => ApprovalStatus::Expired,
         status => status,
     };
-    let by: Option<String> = row.try_get("decided_by")?;
-    let decided = row::optional_time(row, "decided_at_ms")?.zip(by);
-    let note = row.try_get("decision_note")?;
-    Ok(Approval {
-        id: row::parsed(row, "id")?,
-        kind: row::parsed(row, "kind")?,
-        subject: row::text(row, "subject")?,
-        order: row.try_get::<Option<String>, _>("order_id")?.and_then(|id| id.parse().ok()),
-        case: row.try_get("case_id")?,
-        amount: row::money(row, "amount")?,
-        to: row::parsed(row, "target")?,
-        requested_by: row::parsed(row, "requested_by")?,
-        requester: row::text(row, "actor")?,
-        note: row::text(row, "note")?,
-        message: row.try_get("message")?,
-        requested_at: row::time(row, "requested_at_ms")?,
-        expires_at,
-        status,
-        restock: row.try_get::<Option<i64>, _>("restock")?.map(|restock| restock == 1),
-        packet: match row.try_get::<Option<String>, _>("packet")? {
-            Some(request) => {
-                let id = PacketId(row::int(row, "packet_id")?);
-                Some(RequestedPacket { id, key: row.try_get("packet_key")?, request })
-            }
-            None => None,
-        },
-        decision: decided.map(|(at, by)| ApprovalDecision { at, by, note }),
+    let packet = row::get::<Option<String>>(row, "packet")?
+        .map(|request| read!(row => RequestedPacket { id: "packet_id", key: "packet_key", request = request }));
+    let decided_at: Option<Timestamp> = row::get(row, "decided_at_ms")?;
+    let (decided, note) = (decided_at.zip(row::get(row, "decided_by")?), row::get(row, "decision_note")?);
+    read!(row => Approval {
+        id, kind, subject, order = row::get::<Option<String>>(row, "order_id")?.and_then(|id| id.parse().ok()),
+        case: "case_id", amount, to: "target", requested_by, requester: "actor", note, message,
+        requested_at: "requested_at_ms", expires_at = expires_at, status = status, restock,
+        packet = packet.transpose()?, decision = decided.map(|(at, by)| ApprovalDecision { at, by, note }),
     })
 }

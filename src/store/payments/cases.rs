@@ -6,14 +6,13 @@ use std::collections::HashSet;
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
-use sqlx::Row;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use super::refunds::{FailedRefund, Refund};
 use super::{Payment, PaymentPurpose, record_webhook, refunds};
 use crate::audit_log::log;
-use crate::{AuditReason, PaymentStore, StoreError, Tx, row};
+use crate::{AuditReason, PaymentStore, StoreError, Tx, column, row};
 use domain::{AuditAction, CaseKind, Currency, DisputeState, Money, OrderId, PaymentStatus, RefundId, UserId};
 
 /// The details of a case about a partial refund that a dispute has stopped.
@@ -168,8 +167,8 @@ impl PaymentStore<'_> {
         {
             return Ok(None);
         }
-        let known = sqlx::query("SELECT 1 FROM payments WHERE id = $1").bind(case.payment);
-        let is_known = known.fetch_optional(&mut *tx).await?.is_some();
+        let known = query!("SELECT 1 FROM payments WHERE id = $1"; case.payment);
+        let is_known = tx.exists(known).await?;
         let kind = match case.kind {
             CaseKind::UnknownEvent => CaseKind::UnknownEvent,
             kind if is_known => kind,
@@ -217,7 +216,7 @@ impl PaymentStore<'_> {
             ),
         };
         // Sorts after every UUID.
-        let mut found = self.all(sqlx::query(sql).bind(before.unwrap_or("g")).bind(limit), case).await?;
+        let mut found = self.all(query!(sql; before.unwrap_or("g"), limit), case).await?;
         for case in &mut found {
             self.add_payment_of(case).await?;
         }
@@ -230,7 +229,7 @@ impl PaymentStore<'_> {
             columns,
             "FROM payment_cases WHERE payment_id IN (SELECT id FROM payments WHERE order_id = $1) ORDER BY id"
         );
-        let mut found = self.all(sqlx::query(sql).bind(order.to_string()), case).await?;
+        let mut found = self.all(query!(sql; order), case).await?;
         for case in &mut found {
             self.add_payment_of(case).await?;
         }
@@ -245,13 +244,13 @@ impl PaymentStore<'_> {
                AND EXISTS (SELECT 1 FROM payments p WHERE p.id = payment_cases.payment_id AND p.provider = $1)
              ORDER BY id LIMIT $3"
         );
-        self.all(sqlx::query(sql).bind(provider).bind(after).bind(limit), case).await
+        self.all(query!(sql; provider, after, limit), case).await
     }
 
     /// A case, open or settled.
     pub async fn payment_case(self, id: &str) -> Result<Option<PaymentCase>, StoreError> {
         let sql = select!(columns, "FROM payment_cases WHERE id = $1");
-        let Some(mut found) = self.optional(sqlx::query(sql).bind(id), case).await? else { return Ok(None) };
+        let Some(mut found) = self.optional(query!(sql; id), case).await? else { return Ok(None) };
         self.add_payment_of(&mut found).await?;
         Ok(Some(found))
     }
@@ -271,8 +270,7 @@ impl PaymentStore<'_> {
     /// provider.
     async fn is_own_failure(self, of: &PaymentCase) -> Result<bool, StoreError> {
         let sql = "SELECT 1 FROM failed_refunds WHERE refund_id = $1 AND failed_at_ms = $2";
-        let query = sqlx::query(sql).bind(&of.payment_id).bind(of.opened_at.as_millisecond());
-        Ok(self.optional(query, |_| Ok(())).await?.is_some())
+        self.exists(query!(sql; &of.payment_id, of.opened_at)).await
     }
 
     /// Who paid: the owner of the order, or of the wallet.
@@ -288,7 +286,7 @@ impl PaymentStore<'_> {
         let sql = "SELECT order_id FROM payments WHERE order_id IN $ids AND EXISTS
              (SELECT 1 FROM payment_cases WHERE payment_id = payments.id AND kind = 'disputed'
                 AND (dispute_state IS NULL OR dispute_state <> 'won'))";
-        self.all_of(sql, &[], orders, |row| row::parsed(row, "order_id")).await
+        self.all_of(sql, &[], orders, column("order_id")).await
     }
 
     /// Carries out an action on an open case, with a line in the audit log. Returns `false` if the case is not open, or
@@ -340,58 +338,33 @@ pub(super) async fn apply(
 }
 
 fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
-    let reported = match (row.try_get::<Option<i64>, _>("amount")?, row.try_get::<Option<String>, _>("currency")?) {
-        (Some(amount), Some(currency)) => Currency::parse(&currency).map(|currency| Money::new(amount, currency)),
-        _ => None,
-    };
-    let settled_at = row::optional_time(row, "settled_at_ms")?;
-    let by: Option<String> = row.try_get("settled_by")?;
-    let note = row.try_get("note")?;
-    let settlement = settled_at.map(|at| Settlement { at, by: by.filter(|by| !by.is_empty()), note });
-    let dispute = match row.try_get::<Option<String>, _>("dispute_id")? {
-        Some(id) => {
-            let respond_by = row::optional_time(row, "respond_by_ms")?;
-            Some(Dispute { id, state: row::parsed(row, "dispute_state")?, respond_by })
-        }
-        None => None,
-    };
-    Ok(PaymentCase {
-        id: row::text(row, "id")?,
-        kind: row::parsed(row, "kind")?,
-        payment_id: row::text(row, "payment_id")?,
-        part: row.try_get::<Option<String>, _>("refund_id")?.and_then(|id| id.parse().ok()),
-        reported,
-        details: row::text(row, "details")?,
-        dispute,
-        opened_at: row::time(row, "opened_at_ms")?,
-        payment: None,
-        refund: None,
-        settlement,
+    let amount: Option<i64> = row::get(row, "amount")?;
+    let currency = row::get::<Option<String>>(row, "currency")?.and_then(|code| Currency::parse(&code));
+    let settled_at: Option<Timestamp> = row::get(row, "settled_at_ms")?;
+    let (by, note): (Option<String>, _) = (row::get(row, "settled_by")?, row::get(row, "note")?);
+    let dispute = row::get::<Option<String>>(row, "dispute_id")?
+        .map(|id| read!(row => Dispute { id = id, state: "dispute_state", respond_by: "respond_by_ms" }));
+    read!(row => PaymentCase {
+        id, kind, payment_id, details, opened_at: "opened_at_ms", payment = None, refund = None,
+        part = row::get::<Option<String>>(row, "refund_id")?.and_then(|id| id.parse().ok()),
+        reported = amount.zip(currency).map(|(amount, currency)| Money::new(amount, currency)),
+        dispute = dispute.transpose()?,
+        settlement = settled_at.map(|at| Settlement { at, by: by.filter(|by| !by.is_empty()), note }),
     })
 }
 
 /// Opens a case and returns its id. `None`: the same case is open already.
 pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Result<Option<String>, sqlx::Error> {
     let id = Uuid::now_v7().to_string();
-    let done = sqlx::query(
-        "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms, refund_id, dispute_id,
-           dispute_state, respond_by_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING",
-    )
-    .bind(&id)
-    .bind(case.kind.as_str())
-    .bind(case.payment)
-    .bind(case.amount.map(|amount| amount.amount))
-    .bind(case.amount.map(|amount| amount.currency.as_str().to_owned()))
-    .bind(case.details)
-    .bind(now.as_millisecond())
-    .bind(case.part.map(|part| part.to_string()))
-    .bind(case.dispute.map(|dispute| dispute.id.clone()))
-    .bind(case.dispute.map(|dispute| dispute.state.as_str()))
-    .bind(case.dispute.and_then(|dispute| dispute.respond_by).map(Timestamp::as_millisecond))
-    .execute(&mut **tx)
-    .await?;
-    Ok((done.rows_affected() == 1).then_some(id))
+    let sql = "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms, refund_id,
+           dispute_id, dispute_state, respond_by_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
+    let query = query!(sql; &id, case.kind, case.payment, case.amount.map(|amount| amount.amount),
+        case.amount.map(|amount| amount.currency), case.details, now, case.part,
+        case.dispute.map(|dispute| &dispute.id), case.dispute.map(|dispute| dispute.state),
+        case.dispute.and_then(|dispute| dispute.respond_by));
+    let done = tx.changed(query).await?;
+    Ok((done == 1).then_some(id))
 }
 
 /// Stops the refunds to a payer who disputes the payment. The case of the dispute is about the whole refund, so each partial
@@ -411,8 +384,7 @@ async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> R
     let now = tx.now;
     let sql =
         "SELECT id, dispute_state FROM payment_cases WHERE payment_id = $1 AND kind = 'disputed' AND dispute_id = $2";
-    let known = sqlx::query(sql).bind(case.payment).bind(&dispute.id);
-    let known = known.fetch_optional(&mut **tx).await?;
+    let known = tx.fetch_optional(query!(sql; case.payment, &dispute.id)).await?;
     let (id, is_new) = match &known {
         Some(known) if row::text(known, "dispute_state")? != DisputeState::Open.as_str() => return Ok(false),
         Some(known) => (row::text(known, "id")?, false),
@@ -427,19 +399,19 @@ async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> R
         }
     };
     let sql = "UPDATE payment_cases SET dispute_state = $2, respond_by_ms = $3 WHERE id = $1";
-    let query = sqlx::query(sql).bind(&id).bind(dispute.state.as_str());
-    query.bind(dispute.respond_by.map(Timestamp::as_millisecond)).execute(&mut **tx).await?;
+    let query = query!(sql; &id, dispute.state, dispute.respond_by);
+    tx.run(query).await?;
     match dispute.state {
         DisputeState::Open => {}
         DisputeState::Won => {
             let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = '' WHERE id = $1 AND settled_at_ms IS NULL
                  AND NOT EXISTS (SELECT 1 FROM payments WHERE id = payment_cases.payment_id AND status = 'refund_pending')";
-            sqlx::query(sql).bind(id).bind(now.as_millisecond()).execute(&mut **tx).await?;
+            tx.run(query!(sql; id, now)).await?;
         }
         // Staff have to see that the money is gone, also if they had settled the case before.
         DisputeState::Lost => {
             let sql = "UPDATE payment_cases SET settled_at_ms = NULL, settled_by = NULL, note = NULL WHERE id = $1";
-            sqlx::query(sql).bind(id).execute(&mut **tx).await?;
+            tx.run(query!(sql; id)).await?;
         }
     }
     Ok(is_new)
@@ -448,8 +420,7 @@ async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> R
 async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>, now: Timestamp) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = $3, note = $4
          WHERE id = $1 AND settled_at_ms IS NULL";
-    let query = sqlx::query(sql).bind(id).bind(now.as_millisecond()).bind(reason.actor).bind(reason.note);
-    Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
+    Ok(tx.changed(query!(sql; id, now, reason.actor, reason.note)).await? == 1)
 }
 
 /// Leaves held money to the shop once the last case about it is settled. Money that went back is not held any more.
@@ -462,8 +433,7 @@ async fn keep_held(tx: &mut Tx, of: &PaymentCase, now: Timestamp) -> Result<(), 
            AND status <> 'refunded'
            AND NOT EXISTS (SELECT 1 FROM payment_cases
              WHERE payment_id = $1 AND kind = 'mismatched' AND settled_at_ms IS NULL)";
-    sqlx::query(sql).bind(&of.payment_id).bind(now.as_millisecond()).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!(sql; &of.payment_id, now)).await
 }
 
 /// Disputes of an order's payments that were reported after a time. They count when they are settled, too: the payer may
@@ -473,6 +443,5 @@ pub(super) const DISPUTED: &str = "SELECT 1 FROM payment_cases WHERE kind = 'dis
      AND payment_id IN (SELECT id FROM payments WHERE order_id = $1) LIMIT 1";
 
 async fn is_open(tx: &mut Tx, id: &str) -> Result<bool, sqlx::Error> {
-    let query = sqlx::query("SELECT 1 FROM payment_cases WHERE id = $1 AND settled_at_ms IS NULL").bind(id);
-    Ok(query.fetch_optional(&mut **tx).await?.is_some())
+    tx.exists(query!("SELECT 1 FROM payment_cases WHERE id = $1 AND settled_at_ms IS NULL"; id)).await
 }

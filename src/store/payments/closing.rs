@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
 use crate::payments::{Payment, columns, payment};
-use crate::{PaymentStore, StoreError, row};
+use crate::{PaymentStore, StoreError, column};
 use domain::{OrderId, PaymentId};
 
 /// The shortest pause before a payment that could not be closed is closed again. The pause grows with the time that it
@@ -32,8 +32,7 @@ impl PaymentStore<'_> {
     /// Payments that are due for closing. Payments that have waited longest come first.
     pub async fn payments_to_close(self, limit: i64) -> Result<Vec<Payment>, StoreError> {
         let sql = select!(columns, "FROM payments WHERE close_at_ms <= $1 ORDER BY close_at_ms, id LIMIT $2");
-        let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
-        self.all(query, payment).await
+        self.all(query!(sql; self.now().await?, limit), payment).await
     }
 
     /// Payments about which the provider shall be asked now, before they are due for closing. Sets when each is asked
@@ -47,22 +46,20 @@ impl PaymentStore<'_> {
              RETURNING ",
             columns!()
         );
-        let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
-        self.all(query.bind(LAST_QUESTION.as_millis() as i64), payment).await
+        self.all(query!(sql; self.now().await?, limit, LAST_QUESTION.as_millis() as i64), payment).await
     }
 
     /// The payments of an order that can still be made at the provider.
     pub async fn open_payments(self, order: OrderId) -> Result<Vec<Payment>, StoreError> {
         let sql = select!(columns, "FROM payments WHERE order_id = $1 AND close_at_ms IS NOT NULL ORDER BY id");
-        self.all(sqlx::query(sql).bind(order.to_string()), payment).await
+        self.all(query!(sql; order), payment).await
     }
 
     /// Records that the provider has closed a payment.
     pub async fn close(self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE payments SET close_at_ms = NULL, closed_at_ms = $2 WHERE id = $1 AND close_at_ms IS NOT NULL";
         let now = self.now().await?.as_millisecond();
-        sqlx::query(sql).bind(id.to_string()).bind(now).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; id, now)).await
     }
 
     /// Postpones the closing of a payment that can still be made to the moment when it expires. Returns `false` if it has
@@ -70,31 +67,28 @@ impl PaymentStore<'_> {
     pub async fn close_at_expiry(self, id: PaymentId) -> Result<bool, StoreError> {
         let sql = "UPDATE payments SET close_at_ms = expires_at_ms
              WHERE id = $1 AND close_at_ms IS NOT NULL AND expires_at_ms > $2";
-        let query = sqlx::query(sql).bind(id.to_string()).bind(self.now().await?.as_millisecond());
-        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
+        Ok(self.changed(query!(sql; id, self.now().await?)).await? == 1)
     }
 
     /// Makes the next question about a payment due at once, because its payer says that it is made.
     pub async fn ask_now(self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE payments SET ask_at_ms = $2 WHERE id = $1 AND ask_at_ms > $2";
         let now = self.now().await?.as_millisecond();
-        sqlx::query(sql).bind(id.to_string()).bind(now).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; id, now)).await
     }
 
     /// Records that a payer's attempt failed, and makes the payment due for closing at once.
     pub async fn decline(self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE payments SET close_at_ms = 0, declined_at_ms = $2 WHERE id = $1 AND close_at_ms IS NOT NULL";
         let now = self.now().await?.as_millisecond();
-        sqlx::query(sql).bind(id.to_string()).bind(now).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; id, now)).await
     }
 
     /// The orders among these whose last payment was declined.
     pub async fn declined_among(self, orders: &[OrderId]) -> Result<HashSet<OrderId>, StoreError> {
         let sql = "SELECT order_id FROM payments WHERE declined_at_ms IS NOT NULL
              AND id IN (SELECT MAX(id) FROM payments WHERE order_id IN $ids GROUP BY order_id)";
-        self.all_of(sql, &[], orders, |row| row::parsed(row, "order_id")).await
+        self.all_of(sql, &[], orders, column("order_id")).await
     }
 
     /// Postpones the next attempt to close a payment, by half the time that it has been due.
@@ -104,10 +98,9 @@ impl PaymentStore<'_> {
             "UPDATE payments SET close_at_ms = $2 + CASE WHEN {due} < $3 THEN $3 WHEN {due} > $4 THEN $4 ELSE {due} END
              WHERE id = $1 AND close_at_ms IS NOT NULL"
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(id.to_string()).bind(self.now().await?.as_millisecond());
-        let query = query.bind(MIN_CLOSE_PAUSE.as_millis() as i64).bind(MAX_CLOSE_PAUSE.as_millis() as i64);
-        query.execute(&self.pool).await?;
-        Ok(())
+        let query = query!(AssertSqlSafe(sql); id, self.now().await?, MIN_CLOSE_PAUSE.as_millis() as i64,
+            MAX_CLOSE_PAUSE.as_millis() as i64);
+        self.run(query).await
     }
 }
 
@@ -131,8 +124,7 @@ impl PaymentStore<'_> {
         let sql = "DELETE FROM webhook_events WHERE webhook_id IN (SELECT webhook_id FROM webhook_events
                WHERE received_at_ms < $1 ORDER BY received_at_ms LIMIT $2)";
         let before = self.now().await? - KEEP_WEBHOOKS;
-        let query = sqlx::query(sql).bind(before.as_millisecond()).bind(PURGE_SIZE);
-        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+        Ok(self.changed(query!(sql; before, PURGE_SIZE)).await? == PURGE_SIZE as u64)
     }
 
     /// Deletes a bounded number of old payments that were closed without money. Returns whether there may be more.
@@ -142,8 +134,7 @@ impl PaymentStore<'_> {
                  AND held_at_ms IS NULL AND NOT EXISTS (SELECT 1 FROM payment_cases WHERE payment_id = payments.id)
                ORDER BY id LIMIT $2)";
         let before = self.now().await? - KEEP_UNMADE_PAYMENTS;
-        let query = sqlx::query(sql).bind(first_id_at(before)).bind(PURGE_SIZE);
-        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+        Ok(self.changed(query!(sql; first_id_at(before), PURGE_SIZE)).await? == PURGE_SIZE as u64)
     }
 
     /// Deletes a bounded number of old lines of bills. Returns whether there may be more.
@@ -151,8 +142,7 @@ impl PaymentStore<'_> {
         let before = self.now().await? - KEEP_BILL_LINES;
         let sql = "DELETE FROM bill_lines WHERE run < $1 AND line IN
              (SELECT line FROM bill_lines WHERE run < $1 ORDER BY run, line LIMIT $2)";
-        let query = sqlx::query(sql).bind(first_id_at(before)).bind(PURGE_SIZE);
-        Ok(query.execute(&self.pool).await?.rows_affected() >= PURGE_SIZE as u64)
+        Ok(self.changed(query!(sql; first_id_at(before), PURGE_SIZE)).await? >= PURGE_SIZE as u64)
     }
 
     /// Deletes a bounded number of old payments of the sandbox. Returns whether there may be more.
@@ -160,8 +150,7 @@ impl PaymentStore<'_> {
         let sql = "DELETE FROM sandbox_payments WHERE id IN (SELECT id FROM sandbox_payments
                WHERE id < $1 AND status <> 'captured' ORDER BY id LIMIT $2)";
         let before = self.now().await? - KEEP_SANDBOX_PAYMENTS;
-        let query = sqlx::query(sql).bind(first_id_at(before)).bind(PURGE_SIZE);
-        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+        Ok(self.changed(query!(sql; first_id_at(before), PURGE_SIZE)).await? == PURGE_SIZE as u64)
     }
 }
 
@@ -192,7 +181,7 @@ mod tests {
         store.migrate().await.unwrap();
         let now = clock.now();
         let execute = async |sql: String| {
-            sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&store.pool).await.unwrap();
+            store.run(query!(AssertSqlSafe(sql))).await.unwrap();
         };
         for (age, status) in [(29, "open"), (31, "open"), (31, "captured"), (31, "declined"), (31, "refunded")] {
             let id = id(now - Duration::from_secs(age * 24 * 3600));

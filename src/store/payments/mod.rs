@@ -14,17 +14,16 @@ use std::fmt;
 
 use boxed::boxed;
 use jiff::Timestamp;
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::orders::{add_events, close_payments_of, read};
 use super::wallet::{Posted, lock, post};
-use super::{PaymentStore, StoreError, Tx, deposits, row};
+use super::{PaymentStore, StoreError, Tx, column, deposits, row};
 use crate::accounts;
 use cases::NewCase;
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
 use domain::settlement::{MAX_HELD_AMOUNT, MAX_REPORTED_AMOUNT};
-use domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, PaymentStatus, SaleId, UserId};
+use domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, PaymentStatus, UserId};
 
 /// The provider name of payments from a wallet.
 pub const WALLET: &str = "wallet";
@@ -140,22 +139,16 @@ macro_rules! columns {
 use columns;
 
 fn purpose(row: &AnyRow) -> Result<PaymentPurpose, sqlx::Error> {
-    match row.try_get::<Option<String>, _>("order_id")? {
-        Some(_) => Ok(PaymentPurpose::Order(row::parsed(row, "order_id")?)),
-        None => Ok(PaymentPurpose::TopUp(row::parsed(row, "user_id")?)),
+    match row::get(row, "order_id")? {
+        Some(order) => Ok(PaymentPurpose::Order(order)),
+        None => row::get(row, "user_id").map(PaymentPurpose::TopUp),
     }
 }
 
 fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
-    Ok(Payment {
-        id: row::parsed(row, "id")?,
-        purpose: purpose(row)?,
-        provider: row::text(row, "provider")?,
-        amount: row::money(row, "amount")?,
-        refunded_in_parts: row::int(row, "refunded_in_parts")?,
-        status: row::parsed(row, "status")?,
-        reference: row.try_get("reference")?,
-        expires_at: row::optional_time(row, "expires_at_ms")?,
+    read!(row => Payment {
+        id, purpose = purpose(row)?, provider, amount, refunded_in_parts, status, reference,
+        expires_at: "expires_at_ms",
     })
 }
 
@@ -166,31 +159,19 @@ impl PaymentStore<'_> {
     /// their number.
     pub async fn add(self, payment: &NewPayment, expires_at: Timestamp, now: Timestamp) -> Result<bool, StoreError> {
         let (order, user) = match payment.purpose {
-            PaymentPurpose::Order(order) => (Some(order.to_string()), None),
-            PaymentPurpose::TopUp(user) => (None, Some(user.to_string())),
+            PaymentPurpose::Order(order) => (Some(order), None),
+            PaymentPurpose::TopUp(user) => (None, Some(user)),
         };
-        let done = sqlx::query(
-            "INSERT INTO payments (id, order_id, user_id, provider, amount, currency, status, created_at_ms, close_at_ms,
-               expires_at_ms, ask_at_ms)
+        let sql = "INSERT INTO payments (id, order_id, user_id, provider, amount, currency, status, created_at_ms,
+               close_at_ms, expires_at_ms, ask_at_ms)
              SELECT $1, CAST($2 AS TEXT), CAST($3 AS TEXT), $4, CAST($5 AS BIGINT), $6, 'created', CAST($7 AS BIGINT),
                CAST($8 AS BIGINT), CAST($8 AS BIGINT), CAST($11 AS BIGINT)
              WHERE (SELECT COUNT(*) FROM payments WHERE user_id = $3 AND close_at_ms IS NOT NULL) < $9
-               AND (SELECT COUNT(*) FROM payments WHERE order_id = $2) < $10",
-        )
-        .bind(payment.id.to_string())
-        .bind(order)
-        .bind(user)
-        .bind(payment.provider)
-        .bind(payment.amount.amount)
-        .bind(payment.amount.currency.as_str())
-        .bind(now.as_millisecond())
-        .bind(expires_at.as_millisecond())
-        .bind(MAX_OPEN_TOP_UPS)
-        .bind(MAX_PAYMENTS_OF_ORDER)
-        .bind(closing::first_question(now, expires_at))
-        .execute(&self.pool)
-        .await?;
-        Ok(done.rows_affected() == 1)
+               AND (SELECT COUNT(*) FROM payments WHERE order_id = $2) < $10";
+        let query = query!(sql; payment.id, order, user, payment.provider, payment.amount.amount,
+            payment.amount.currency, now, expires_at, MAX_OPEN_TOP_UPS, MAX_PAYMENTS_OF_ORDER,
+            closing::first_question(now, expires_at));
+        Ok(self.changed(query).await? == 1)
     }
 
     /// Records where a payment is made, and the provider's name of it. Returns `false` if the payment was closed in the
@@ -207,14 +188,13 @@ impl PaymentStore<'_> {
         };
         let sql = "UPDATE payments SET checkout_url = $2, scan_until_ms = $3, reference = $4 WHERE id = $1
              RETURNING CASE WHEN close_at_ms IS NULL THEN 0 ELSE 1 END AS is_open";
-        let query = sqlx::query(sql).bind(id.to_string()).bind(text).bind(scan_until);
-        let is_open = self.optional(query.bind(reference), |row| row::int(row, "is_open")).await?;
-        Ok(is_open == Some(1))
+        let is_open = self.optional(query!(sql; id, text, scan_until, reference), column("is_open")).await?;
+        Ok(is_open == Some(true))
     }
 
     pub async fn get(self, id: PaymentId) -> Result<Option<Payment>, StoreError> {
         let sql = select!(columns, "FROM payments WHERE id = $1");
-        self.optional(sqlx::query(sql).bind(id.to_string()), payment).await
+        self.optional(query!(sql; id), payment).await
     }
 
     /// Applies the report that this amount was captured for a payment: the order becomes `paid`, or the wallet is
@@ -238,21 +218,19 @@ impl PaymentStore<'_> {
                unheld_at_ms = CASE WHEN held_at_ms IS NOT NULL AND kept_at_ms IS NULL THEN CAST($2 AS BIGINT) END
              WHERE id = $1 AND status = 'created' AND amount = $3 AND currency = $4
              RETURNING order_id, user_id";
-        let query = sqlx::query(sql).bind(payment.to_string()).bind(now.as_millisecond());
-        let query = query.bind(captured.amount).bind(captured.currency.as_str());
-        let Some(row) = query.fetch_optional(&mut *tx).await? else {
+        let query = query!(sql; payment, now, captured.amount, captured.currency);
+        let Some(purpose) = tx.optional(query, purpose).await? else {
             let outcome = refuse_capture(&mut tx, payment, captured, now).await?;
             tx.commit().await?;
             return Ok(outcome);
         };
-        let outcome = match purpose(&row)? {
+        let outcome = match purpose {
             // With another address the order may cost another amount than when the payment began.
             PaymentPurpose::Order(order) => pay(&mut tx, order, due == Some(captured.amount), now).await?,
             PaymentPurpose::TopUp(user) => top_up(&mut tx, payment, user, captured.amount, now).await?,
         };
         if outcome == CaptureOutcome::Refunding {
-            let sql = "UPDATE payments SET status = 'refund_pending' WHERE id = $1";
-            sqlx::query(sql).bind(payment.to_string()).execute(&mut *tx).await?;
+            tx.run(query!("UPDATE payments SET status = 'refund_pending' WHERE id = $1"; payment)).await?;
         }
         tx.commit().await?;
         Ok(outcome)
@@ -264,8 +242,7 @@ impl PaymentStore<'_> {
         let now = tx.now;
         if !move_order(&mut tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
             let sql = "SELECT id FROM payments WHERE order_id = $1 AND provider = $2 AND status = 'captured'";
-            let query = sqlx::query(sql).bind(order.to_string()).bind(WALLET);
-            let known = tx.optional(query, |row| row::parsed(row, "id")).await?;
+            let known = tx.optional(query!(sql; order, WALLET), column("id")).await?;
             return Ok(known.map_or(WalletPaymentOutcome::NotPayable, WalletPaymentOutcome::AlreadyPaid));
         }
         let order = read(&mut tx, order).await?.ok_or(sqlx::Error::RowNotFound)?;
@@ -274,18 +251,10 @@ impl PaymentStore<'_> {
         if order.pay_by <= now || order.amount != money(amount) {
             return Ok(WalletPaymentOutcome::NotPayable);
         }
-        sqlx::query(
+        let sql =
             "INSERT INTO payments (id, order_id, provider, amount, currency, status, created_at_ms, captured_at_ms)
-             VALUES ($1, $2, $3, $4, $5, 'captured', $6, $6)",
-        )
-        .bind(id.to_string())
-        .bind(order.id.to_string())
-        .bind(WALLET)
-        .bind(amount)
-        .bind(order.amount.currency.as_str())
-        .bind(now.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
+             VALUES ($1, $2, $3, $4, $5, 'captured', $6, $6)";
+        tx.run(query!(sql; id, order.id, WALLET, amount, order.amount.currency, now)).await?;
         // The deposit comes back in the same call, so it can be used to pay.
         let mut transfers = take_back_deposit(&mut tx, order.id).await?;
         // A free order moves no money, and empty transfers are not allowed.
@@ -305,7 +274,7 @@ impl PaymentStore<'_> {
 async fn lock_order_of(tx: &mut Tx, payment: PaymentId) -> Result<Option<i64>, sqlx::Error> {
     let sql = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)
          RETURNING amount";
-    tx.optional(sqlx::query(sql).bind(payment.to_string()), |row| row::int(row, "amount")).await
+    tx.optional(query!(sql; payment), column("amount")).await
 }
 
 /// Decides about a capture that could not change a payment to `captured`.
@@ -316,14 +285,14 @@ async fn refuse_capture(
     now: Timestamp,
 ) -> Result<CaptureOutcome, sqlx::Error> {
     let sql = select!(columns, "FROM payments WHERE id = $1");
-    let kind = match tx.optional(sqlx::query(sql).bind(id.to_string()), payment).await? {
+    let kind = match tx.optional(query!(sql; id), payment).await? {
         None => CaseKind::UnknownPayment,
         Some(known) if known.amount == captured => return Ok(CaptureOutcome::AlreadyApplied),
         Some(_) => CaseKind::Mismatched,
     };
     // Only a created payment becomes mismatched. A captured payment was paid by another report, and stays captured.
     let mark = "UPDATE payments SET mismatched_at_ms = $2, close_at_ms = NULL WHERE id = $1 AND status = 'created'";
-    sqlx::query(mark).bind(id.to_string()).bind(now.as_millisecond()).execute(&mut **tx).await?;
+    tx.run(query!(mark; id, now)).await?;
     hold(tx, id, captured, now).await?;
     let (payment, details) = (id.to_string(), format!("captured {captured}"));
     let case = NewCase {
@@ -349,18 +318,14 @@ fn is_possible(amount: &Money) -> bool {
 async fn hold(tx: &mut Tx, id: PaymentId, captured: Money, now: Timestamp) -> Result<(), sqlx::Error> {
     let sql = "UPDATE payments SET held_amount = $2, held_currency = $3, held_at_ms = $4
          WHERE id = $1 AND status = 'created' AND held_at_ms IS NULL AND CAST($2 AS BIGINT) BETWEEN 1 AND $5";
-    let query = sqlx::query(sql).bind(id.to_string()).bind(captured.amount);
-    let query = query.bind(captured.currency.as_str()).bind(now.as_millisecond()).bind(MAX_HELD_AMOUNT);
-    query.execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!(sql; id, captured.amount, captured.currency, now, MAX_HELD_AMOUNT)).await
 }
 
 /// Records a webhook. Returns `false` if it was received before.
 async fn record_webhook(tx: &mut Tx, webhook_id: &str, payment: &str, now: Timestamp) -> Result<bool, sqlx::Error> {
     let sql = "INSERT INTO webhook_events (webhook_id, received_at_ms, payment_id) VALUES ($1, $2, $3)
          ON CONFLICT DO NOTHING";
-    let done = sqlx::query(sql).bind(webhook_id).bind(now.as_millisecond()).bind(payment).execute(&mut **tx).await?;
-    Ok(done.rows_affected() == 1)
+    Ok(tx.changed(query!(sql; webhook_id, now, payment)).await? == 1)
 }
 
 /// `is_due`: the payment has the amount that the order costs now.
@@ -411,9 +376,9 @@ async fn move_order(
 ) -> Result<bool, sqlx::Error> {
     debug_assert!(from.may_become(to), "{from} never becomes {to}");
     let sql = "UPDATE orders SET status = $3 WHERE id = $1 AND status = $2 RETURNING sale_id, quantity";
-    let query = sqlx::query(sql).bind(order.to_string()).bind(from.as_str()).bind(to.as_str());
-    let Some(moved) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
-    tx.changes.moved((SaleId(row::int(&moved, "sale_id")?), order), (from, to), row::int(&moved, "quantity")?);
+    let of = |row: &AnyRow| Ok((row::get(row, "sale_id")?, row::get(row, "quantity")?));
+    let Some((sale, units)) = tx.optional(query!(sql; order, from, to), of).await? else { return Ok(false) };
+    tx.changes.moved((sale, order), (from, to), units);
     add_events(tx, &[order], to, now).await?;
     Ok(true)
 }

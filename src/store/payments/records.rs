@@ -5,8 +5,8 @@ use boxed::boxed;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::orders::search::NOT_REHEARSED;
 use crate::payments::refunds::PartialRefund;
@@ -49,15 +49,13 @@ impl PaymentStore<'_> {
     /// A payment of the user: into the wallet, or for one of the user's orders.
     pub async fn own_payment(self, user: UserId, id: PaymentId) -> Result<Option<OwnPayment>, StoreError> {
         // A payment that is being closed has another time in `close_at_ms`.
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
+        let sql = select!(
+            columns,
             ", created_at_ms, expires_at_ms, CASE WHEN status = 'created' AND mismatched_at_ms IS NULL \
              AND close_at_ms = expires_at_ms AND expires_at_ms > $2 THEN checkout_url END AS checkout_url, scan_until_ms \
              FROM payments WHERE id = $1"
         );
-        let query = sqlx::query(sql).bind(id.to_string()).bind(self.now().await?.as_millisecond());
-        let found = self.optional(query, own_payment).await?;
+        let found = self.optional(query!(sql; id, self.now().await?), own_payment).await?;
         let Some(found) = found else { return Ok(None) };
         let payer = self.payer_of(&found.payment).await?;
         Ok(Some(found).filter(|_| payer == Some(user)))
@@ -65,12 +63,11 @@ impl PaymentStore<'_> {
 
     /// Every attempt to pay an order, oldest first.
     pub async fn payments_of(self, order: OrderId) -> Result<Vec<PaymentRecord>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
+        let sql = select!(
+            columns,
             ", created_at_ms, captured_at_ms, refunded_at_ms FROM payments WHERE order_id = $1 ORDER BY id"
         );
-        let rows = sqlx::query(sql).bind(order.to_string()).fetch_all(&self.pool).await?;
+        let rows = self.pool.acquire().await?.fetch_all(query!(sql; order)).await?;
         let parts = self.partial_refunds_of(order).await?;
         let mut records = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -79,9 +76,9 @@ impl PaymentStore<'_> {
                 partial_refunds: parts.iter().filter(|part| part.payment == payment.id).cloned().collect(),
                 webhooks: self.webhooks_of(&payment).await?,
                 payment,
-                created_at: row::time(row, "created_at_ms")?,
-                captured_at: row::optional_time(row, "captured_at_ms")?,
-                refunded_at: row::optional_time(row, "refunded_at_ms")?,
+                created_at: row::get(row, "created_at_ms")?,
+                captured_at: row::get(row, "captured_at_ms")?,
+                refunded_at: row::get(row, "refunded_at_ms")?,
             });
         }
         Ok(records)
@@ -90,23 +87,18 @@ impl PaymentStore<'_> {
     async fn webhooks_of(self, payment: &Payment) -> Result<Vec<WebhookRecord>, StoreError> {
         let sql = "SELECT webhook_id, received_at_ms FROM webhook_events WHERE payment_id = $1
                    ORDER BY received_at_ms, webhook_id";
-        let query = sqlx::query(sql).bind(payment.id.to_string());
-        self.all(query, |row| {
-            Ok(WebhookRecord { id: row::text(row, "webhook_id")?, at: row::time(row, "received_at_ms")? })
-        })
-        .await
+        let webhook = |row: &AnyRow| read!(row => WebhookRecord { id: "webhook_id", at: "received_at_ms" });
+        self.all(query!(sql; payment.id), webhook).await
     }
 }
 
 fn own_payment(row: &AnyRow) -> Result<OwnPayment, sqlx::Error> {
-    Ok(OwnPayment {
-        payment: payment(row)?,
-        created_at: row::time(row, "created_at_ms")?,
-        expires_at: row::optional_time(row, "expires_at_ms")?,
-        checkout: match (row.try_get("checkout_url")?, row::optional_time(row, "scan_until_ms")?) {
-            (Some(text), Some(expires_at)) => Some(Checkout::Scan { text, expires_at }),
-            (url, _) => url.map(Checkout::Redirect),
-        },
+    let checkout = match (row::get(row, "checkout_url")?, row::get(row, "scan_until_ms")?) {
+        (Some(text), Some(expires_at)) => Some(Checkout::Scan { text, expires_at }),
+        (url, _) => url.map(Checkout::Redirect),
+    };
+    read!(row => OwnPayment {
+        payment = payment(row)?, created_at: "created_at_ms", expires_at: "expires_at_ms", checkout = checkout,
     })
 }
 
@@ -156,16 +148,10 @@ impl PaymentStore<'_> {
                (SELECT COUNT(*) FROM (SELECT 1 FROM payment_cases WHERE settled_at_ms IS NULL LIMIT $1) AS counted) AS cases,
                (SELECT COUNT(*) FROM (SELECT 1 FROM questions WHERE status = 'open' LIMIT $1) AS counted) AS questions"
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(MAX_COUNTED_PENDING).bind(self.now().await?.as_millisecond());
+        let query = query!(AssertSqlSafe(sql); MAX_COUNTED_PENDING, self.now().await?);
         let read = |row: &AnyRow| {
-            Ok(PendingCounts {
-                unpaid_orders: row::int(row, "unpaid_orders")?,
-                to_pack: row::int(row, "to_pack")?,
-                refunds: row::int(row, "refunds")?,
-                approvals: row::int(row, "approvals")?,
-                cases: row::int(row, "cases")?,
-                returns: row::int(row, "returns")?,
-                questions: row::int(row, "questions")?,
+            read!(row => PendingCounts {
+                unpaid_orders, to_pack, refunds, approvals, cases, returns, questions,
             })
         };
         Ok(self.optional(query, read).await?.unwrap_or_default())

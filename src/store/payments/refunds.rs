@@ -6,21 +6,20 @@
 //! together never exceed the paid amount.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::audit_log::log;
 use crate::orders::read;
 use crate::payments::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, payment};
 use crate::wallet::post;
-use crate::{AuditReason, PaymentStore, StoreError, Tx, next_attempt, row};
+use crate::{AuditReason, PaymentStore, StoreError, Tx, column, next_attempt, row};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
-use domain::{AuditAction, Currency, Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, ledger};
+use domain::{AuditAction, Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, ledger};
 
 /// Money that goes back to a payer.
 #[derive(Debug, Clone)]
@@ -44,31 +43,21 @@ pub struct FailedRefund {
 }
 
 /// Why a refund does not begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefundRefusal {
     /// The order is not paid. Or the case is not open, or its payment's status allows no refund.
+    #[error("wrong status")]
     WrongStatus,
-    /// Only this amount can still be refunded.
+    #[error("only {0} is left")]
     Exceeds(Money),
     /// The payment's provider cannot move exactly this part, or what it would leave of the payment.
+    #[error("an amount that the provider does not take")]
     NotTaken,
-    /// Wallets hold another currency.
+    #[error("wallets hold another currency")]
     NoWallet,
     /// The payer or the payer's bank took the money back, or tries to: a refund may pay twice.
+    #[error("disputed")]
     Disputed,
-}
-
-/// For logs.
-impl fmt::Display for RefundRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RefundRefusal::WrongStatus => f.write_str("wrong status"),
-            RefundRefusal::Exceeds(left) => write!(f, "only {left} is left"),
-            RefundRefusal::NotTaken => f.write_str("an amount that the provider does not take"),
-            RefundRefusal::NoWallet => f.write_str("wallets hold another currency"),
-            RefundRefusal::Disputed => f.write_str("disputed"),
-        }
-    }
 }
 
 impl Refund {
@@ -109,14 +98,13 @@ impl PaymentStore<'_> {
     /// Refunds that are pending and due. Refunds that have waited longest come first, partial refunds before the
     /// others.
     pub async fn refunds_due(self, limit: i64) -> Result<Vec<Refund>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
+        let sql = select!(
+            columns,
             attempt!("payments.id"),
             " FROM payments WHERE status = 'refund_pending' AND next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, id LIMIT $2"
         );
-        let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
+        let query = query!(sql; self.now().await?, limit);
         let mut due = self.partial_refunds_due(limit).await?;
         due.extend(self.all(query, whole).await?);
         Ok(due)
@@ -125,22 +113,17 @@ impl PaymentStore<'_> {
     /// The refund of a whole payment, and the amount that it returns: all that is left of the payment, or the wrong amount
     /// that was captured.
     pub async fn whole_refund(self, id: PaymentId) -> Result<Option<(Refund, Money)>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
+        let sql = select!(
+            columns,
             attempt!("payments.id"),
             ", CASE WHEN mismatched_at_ms IS NULL THEN NULL ELSE held_amount END AS held_amount, held_currency
              FROM payments WHERE id = $1"
         );
-        self.optional(sqlx::query(sql).bind(id.to_string()), |row| {
+        self.optional(query!(sql; id), |row| {
             let refund = whole(row)?;
-            let held: Option<i64> = row.try_get("held_amount")?;
-            let amount = match held.and_then(|amount| Some((amount, row.try_get::<String, _>("held_currency").ok()?))) {
-                Some((amount, currency)) => {
-                    Money::new(amount, Currency::parse(&currency).ok_or_else(|| row::undecodable("held_currency"))?)
-                }
-                None => refund.amount,
-            };
+            let held: Option<i64> = row::get(row, "held_amount")?;
+            let held = held.zip(row::get(row, "held_currency")?).map(|(amount, currency)| Money::new(amount, currency));
+            let amount = held.unwrap_or(refund.amount);
             Ok((refund, amount))
         })
         .await
@@ -154,7 +137,7 @@ impl PaymentStore<'_> {
                UNION ALL SELECT order_id, amount - refunded_in_parts AS amount FROM payments
                WHERE order_id IN $ids AND status = 'refunded' AND mismatched_at_ms IS NULL) AS back
              GROUP BY order_id";
-        let read = |row: &AnyRow| Ok((row::parsed(row, "order_id")?, row::int(row, "refunded")?));
+        let read = |row: &AnyRow| Ok((row::get(row, "order_id")?, row::int(row, "refunded")?));
         self.all_of(sql, &[], orders, read).await
     }
 
@@ -163,8 +146,7 @@ impl PaymentStore<'_> {
     pub async fn postpone_refund(self, of: &Refund) -> Result<i64, StoreError> {
         let sql = format!("UPDATE {} SET {} WHERE id = $2 RETURNING attempts", of.table(), next_attempt(1000, 8));
         let now = self.now().await?.as_millisecond();
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(now).bind(of.id.to_string());
-        Ok(self.optional(query, |row| row::int(row, "attempts")).await?.unwrap_or_default())
+        Ok(self.optional(query!(AssertSqlSafe(sql); now, of.id), column("attempts")).await?.unwrap_or_default())
     }
 
     /// Records that a refund was made. A refund into a wallet is made by this call itself. An order whose money goes
@@ -188,8 +170,7 @@ pub(super) async fn record_refund(tx: &mut Tx, of: &Refund, now: Timestamp) -> R
             "UPDATE payments SET status = 'refunded', refunded_at_ms = $2 WHERE id = $1 AND status = 'refund_pending'"
         }
     };
-    let query = sqlx::query(sql).bind(of.id.to_string()).bind(now.as_millisecond());
-    let is_first = query.execute(&mut **tx).await?.rows_affected() == 1;
+    let is_first = tx.changed(query!(sql; of.id, now)).await? == 1;
     let PaymentPurpose::Order(order) = of.of.purpose else { return Ok(is_first) };
     if is_first {
         tx.changes.edited(order);
@@ -210,7 +191,7 @@ pub(super) async fn record_refund(tx: &mut Tx, of: &Refund, now: Timestamp) -> R
 async fn is_refund_pending(tx: &mut Tx, order: OrderId) -> Result<bool, sqlx::Error> {
     let sql = "SELECT 1 FROM payments WHERE order_id = $1 AND status = 'refund_pending'
          UNION ALL SELECT 1 FROM partial_refunds WHERE order_id = $1 AND refunded_at_ms IS NULL";
-    Ok(sqlx::query(sql).bind(order.to_string()).fetch_optional(&mut **tx).await?.is_some())
+    tx.exists(query!(sql; order)).await
 }
 
 /// Makes the next attempt of a refund due at once. Returns `false` if the refund is neither pending nor about to begin.
@@ -224,57 +205,53 @@ pub(super) async fn refund_again(tx: &mut Tx, of: &Refund) -> Result<bool, sqlx:
              WHERE id = $1 AND (status = 'refund_pending' OR status = 'created' AND mismatched_at_ms IS NOT NULL)"
         }
     };
-    Ok(sqlx::query(sql).bind(of.id.to_string()).execute(&mut **tx).await?.rows_affected() == 1)
+    Ok(tx.changed(query!(sql; of.id)).await? == 1)
 }
 
 /// Stops the attempts of a partial refund until the staff begin them again.
 pub(super) async fn stop_part(tx: &mut Tx, payment: &str, part: RefundId) -> Result<(), sqlx::Error> {
     let sql = "UPDATE partial_refunds SET next_attempt_at_ms = $1 WHERE id = $3 AND payment_id = $2";
-    let query = sqlx::query(sql).bind(i64::MAX).bind(payment).bind(part.to_string());
-    query.execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!(sql; i64::MAX, payment, part)).await
 }
 
 /// Stops all refunds of a payment to its payer until the staff begin them again. Returns the partial ones that were under way.
 pub(super) async fn stop_all(tx: &mut Tx, payment: &str) -> Result<Vec<RefundId>, sqlx::Error> {
     let sql = "UPDATE payments SET next_attempt_at_ms = $1 WHERE id = $2 AND status = 'refund_pending'";
-    sqlx::query(sql).bind(i64::MAX).bind(payment).execute(&mut **tx).await?;
+    tx.run(query!(sql; i64::MAX, payment)).await?;
     let sql = "UPDATE partial_refunds SET next_attempt_at_ms = $1
          WHERE payment_id = $2 AND refunded_at_ms IS NULL AND via <> 'wallet' AND next_attempt_at_ms < $1 RETURNING id";
-    let stopped = sqlx::query(sql).bind(i64::MAX).bind(payment).fetch_all(&mut **tx).await?;
-    stopped.iter().map(|row| row::parsed(row, "id")).collect()
+    tx.all(query!(sql; i64::MAX, payment), column("id")).await
 }
 
 /// Records that a refund failed, and stops it until the staff begin it again. One that had counted as made is pending again,
 /// and so is its order: the money came back to the shop. Returns `false` if it is known, or if staff have settled it.
 pub(super) async fn fail(tx: &mut Tx, payment: &str, of: FailedRefund) -> Result<bool, sqlx::Error> {
     let lock = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)";
-    sqlx::query(lock).bind(payment).execute(&mut **tx).await?;
+    tx.run(query!(lock; payment)).await?;
     let is_part = of.id.to_string() != payment;
     let sql = if is_part { FAILING_PART } else { FAILING_PAYMENT };
-    let query = sqlx::query(sql).bind(of.id.to_string()).bind(payment).bind(i64::MAX);
-    let Some(found) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
+    let query = query!(sql; of.id, payment, i64::MAX);
+    let Some(found) = tx.fetch_optional(query).await? else { return Ok(false) };
     let attempt = row::int(&found, "attempt")?;
     if of.attempt.is_some_and(|failed| failed < attempt) {
         return Ok(false);
     }
-    let made_at: Option<i64> = found.try_get("refunded_at_ms")?;
+    let made_at: Option<i64> = row::get(&found, "refunded_at_ms")?;
     let sql = match is_part {
         true => "UPDATE partial_refunds SET refunded_at_ms = NULL, next_attempt_at_ms = $2 WHERE id = $1",
         false => {
             "UPDATE payments SET status = 'refund_pending', refunded_at_ms = NULL, next_attempt_at_ms = $2 WHERE id = $1"
         }
     };
-    sqlx::query(sql).bind(of.id.to_string()).bind(i64::MAX).execute(&mut **tx).await?;
-    let order: Option<OrderId> = found.try_get::<Option<String>, _>("order_id")?.and_then(|id| id.parse().ok());
-    let (now, amount) = (tx.now, row::money(&found, "moved")?);
+    tx.run(query!(sql; of.id, i64::MAX)).await?;
+    let order: Option<OrderId> = row::get::<Option<String>>(&found, "order_id")?.and_then(|id| id.parse().ok());
+    let (now, amount): (_, Money) = (tx.now, row::get(&found, "moved")?);
     let sql =
         "INSERT INTO failed_refunds (refund_id, attempt, payment_id, order_id, account, amount, currency, made_at_ms,
            failed_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    let query = sqlx::query(sql).bind(of.id.to_string()).bind(attempt).bind(payment);
-    let query = query.bind(order.map(|order| order.to_string())).bind(row::text(&found, "account")?);
-    let query = query.bind(amount.amount).bind(amount.currency.as_str()).bind(made_at);
-    query.bind(now.as_millisecond()).execute(&mut **tx).await?;
+    let query = query!(sql; of.id, attempt, payment, order, row::text(&found, "account")?, amount.amount,
+        amount.currency, made_at, now);
+    tx.run(query).await?;
     if let Some(order) = order {
         tx.changes.edited(order);
         if made_at.is_some() {
@@ -328,9 +305,7 @@ async fn settle_refunded(tx: &mut Tx, of: &Refund, now: Timestamp) -> Result<(),
          WHERE payment_id = $1 AND settled_at_ms IS NULL AND kind IN ('mismatched', 'refund_failed', 'refund_delayed')
            AND COALESCE(refund_id, payment_id) = $3 AND (kind <> 'refund_failed' OR refund_id IS NOT NULL OR EXISTS
              (SELECT 1 FROM failed_refunds WHERE refund_id = $3 AND failed_at_ms = payment_cases.opened_at_ms))";
-    let query = sqlx::query(sql).bind(of.of.id.to_string()).bind(now.as_millisecond());
-    query.bind(of.id.to_string()).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!(sql; of.of.id, now, of.id)).await
 }
 
 /// A partial refund that staff ask for.
@@ -388,13 +363,13 @@ impl PaymentStore<'_> {
     /// The partial refunds of an order, oldest first.
     pub async fn partial_refunds_of(self, order: OrderId) -> Result<Vec<PartialRefund>, StoreError> {
         let sql = select!(partial_columns, "FROM partial_refunds WHERE order_id = $1 ORDER BY id");
-        self.all(sqlx::query(sql).bind(order.to_string()), partial_refund).await
+        self.all(query!(sql; order), partial_refund).await
     }
 
     /// A partial refund as the refund job sees it; `None` if there is none with this id.
     pub async fn partial_refund(self, id: RefundId) -> Result<Option<Refund>, StoreError> {
         let sql = concat!(refunds!(), "WHERE r.id = $1");
-        self.optional(sqlx::query(sql).bind(id.to_string()), refund).await
+        self.optional(query!(sql; id), refund).await
     }
 
     /// A partial refund of the payment, if it is under way.
@@ -404,7 +379,7 @@ impl PaymentStore<'_> {
         id: RefundId,
     ) -> Result<Option<Refund>, StoreError> {
         let sql = concat!(refunds!(), "WHERE r.id = $1 AND r.payment_id = $2 AND r.refunded_at_ms IS NULL");
-        self.optional(sqlx::query(sql).bind(id.to_string()).bind(of.to_string()), refund).await
+        self.optional(query!(sql; id, of), refund).await
     }
 
     async fn partial_refunds_due(self, limit: i64) -> Result<Vec<Refund>, StoreError> {
@@ -412,8 +387,7 @@ impl PaymentStore<'_> {
             refunds!(),
             "WHERE r.refunded_at_ms IS NULL AND r.next_attempt_at_ms <= $1 ORDER BY r.next_attempt_at_ms, r.id LIMIT $2"
         );
-        let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
-        self.all(query, refund).await
+        self.all(query!(sql; self.now().await?, limit), refund).await
     }
 }
 
@@ -436,7 +410,7 @@ pub(super) async fn check_partial(
 /// The payment of a paid order.
 pub(crate) async fn captured(tx: &mut Tx, order: OrderId) -> Result<Option<Payment>, sqlx::Error> {
     let sql = select!(columns, "FROM payments WHERE order_id = $1 AND status = 'captured'");
-    tx.optional(sqlx::query(sql).bind(order.to_string()), payment).await
+    tx.optional(query!(sql; order), payment).await
 }
 
 /// Begins a partial refund, with a line in the audit log. The refund job then moves the money. Writes nothing if the
@@ -447,9 +421,8 @@ pub(crate) async fn begin_partial(
     reason: AuditReason<'_>,
 ) -> Result<Result<(), RefundRefusal>, sqlx::Error> {
     let (now, order) = (tx.now, new.order.to_string());
-    sqlx::query("UPDATE orders SET status = status WHERE id = $1").bind(&order).execute(&mut **tx).await?;
-    let known = sqlx::query("SELECT 1 FROM partial_refunds WHERE id = $1").bind(new.id.to_string());
-    if known.fetch_optional(&mut **tx).await?.is_some() {
+    tx.run(query!("UPDATE orders SET status = status WHERE id = $1"; &order)).await?;
+    if tx.exists(query!("SELECT 1 FROM partial_refunds WHERE id = $1"; new.id)).await? {
         return Ok(Ok(()));
     }
     let of = match check_partial(tx, new).await? {
@@ -457,25 +430,15 @@ pub(crate) async fn begin_partial(
         Err(refusal) => return Ok(Err(refusal)),
     };
     let sql = "UPDATE payments SET refunded_in_parts = refunded_in_parts + $2 WHERE id = $1";
-    sqlx::query(sql).bind(of.id.to_string()).bind(new.amount.amount).execute(&mut **tx).await?;
+    tx.run(query!(sql; of.id, new.amount.amount)).await?;
     let via = if new.to == RefundTarget::Wallet { WALLET } else { &of.provider };
-    sqlx::query(
+    let sql =
         "INSERT INTO partial_refunds (id, payment_id, order_id, via, amount, currency, requested_at_ms, actor, note,
            message)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-    )
-    .bind(new.id.to_string())
-    .bind(of.id.to_string())
-    .bind(order)
-    .bind(via)
-    .bind(new.amount.amount)
-    .bind(new.amount.currency.as_str())
-    .bind(now.as_millisecond())
-    .bind(reason.actor)
-    .bind(reason.note)
-    .bind(reason.message)
-    .execute(&mut **tx)
-    .await?;
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    let query = query!(sql; new.id, of.id, order, via, new.amount.amount, new.amount.currency, now, reason.actor,
+        reason.note, reason.message);
+    tx.run(query).await?;
     tx.changes.edited(new.order);
     let subject = format!("order {}", new.order);
     let after = json!({"refund": new.id, "amount": new.amount, "via": via, "reason": reason.note,
@@ -488,19 +451,12 @@ fn refund(row: &AnyRow) -> Result<Refund, sqlx::Error> {
     let of = payment(row)?;
     let amount = Money { amount: row::int(row, "refund_amount")?, ..of.amount };
     let (via, attempt) = (row::text(row, "via")?, row::int(row, "attempt")?);
-    Ok(Refund { id: row::parsed(row, "refund_id")?, of, amount, via, attempt })
+    Ok(Refund { id: row::get(row, "refund_id")?, of, amount, via, attempt })
 }
 
 fn partial_refund(row: &AnyRow) -> Result<PartialRefund, sqlx::Error> {
-    Ok(PartialRefund {
-        id: row::parsed(row, "id")?,
-        payment: row::parsed(row, "payment_id")?,
-        amount: row::money(row, "amount")?,
-        via: row::text(row, "via")?,
-        requested_at: row::time(row, "requested_at_ms")?,
-        actor: row::text(row, "actor")?,
-        note: row::text(row, "note")?,
-        message: row.try_get("message")?,
-        refunded_at: row::optional_time(row, "refunded_at_ms")?,
+    read!(row => PartialRefund {
+        id, payment: "payment_id", amount, via, requested_at: "requested_at_ms", actor, note, message,
+        refunded_at: "refunded_at_ms",
     })
 }

@@ -6,13 +6,13 @@
 use boxed::boxed;
 use jiff::Timestamp;
 use jiff::civil::Date;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use super::cases::{self, NewCase};
-use crate::{PaymentStore, StoreError, Tx, for_rows, int, next_attempt, row, text};
-use domain::settlement::{BillLine, BillProblem, BillSums, Booked, Comparison, Difference, Movement};
-use domain::{CaseKind, Currency, Money};
+use crate::{PaymentStore, StoreError, Tx, column, for_rows, next_attempt, row};
+use domain::settlement::{BillLine, BillSums, Booked, Comparison, Difference, Movement};
+use domain::{CaseKind, Money};
 
 /// Lines of a run that are deleted at a time.
 const DELETED_ROWS: i64 = 1_000;
@@ -104,17 +104,12 @@ impl PaymentStore<'_> {
         let sql =
             "INSERT INTO bill_lines (run, line, provider, payment_id, refund_id, amount, currency, fee, fee_currency, at_ms)
              VALUES $rows ON CONFLICT DO NOTHING";
-        for query in for_rows(sql, lines, |line| {
-            let BillLine { of: Movement { payment, refund }, amount, fee, .. } = line;
-            let [run, number, provider] = [run, line.line.as_str(), provider].map(text);
-            let [payment, refund] = [payment.as_str(), refund.as_deref().unwrap_or_default()].map(text);
-            let (amount, currency) = (int(amount.amount), text(amount.currency.as_str()));
-            let (fee, fee_currency, at) = (int(fee.amount), text(fee.currency.as_str()), int(line.at.as_millisecond()));
-            [run, number, provider, payment, refund, amount, currency, fee, fee_currency, at]
-        }) {
-            query.execute(&self.pool).await?;
-        }
-        Ok(())
+        self.run_all(for_rows(sql, lines, |line| {
+            let BillLine { line, of: Movement { payment, refund }, amount, fee, at, .. } = line;
+            let refund = refund.as_deref().unwrap_or_default();
+            values![run, line, provider, payment, refund, amount.amount, amount.currency, fee.amount, fee.currency, at]
+        }))
+        .await
     }
 
     /// Lines of a run by payment, about payments after `after`. If there are more, the last payment's lines are left to the
@@ -122,7 +117,7 @@ impl PaymentStore<'_> {
     pub async fn bill_lines(self, run: &str, after: &str, limit: usize) -> Result<Vec<BillLine>, StoreError> {
         let sql = "SELECT line, payment_id, refund_id, amount, currency, fee, fee_currency, at_ms FROM bill_lines
              WHERE run = $1 AND payment_id > $2 ORDER BY payment_id LIMIT $3";
-        let mut lines = self.all(sqlx::query(sql).bind(run).bind(after).bind(limit as i64), bill_line).await?;
+        let mut lines = self.all(query!(sql; run, after, limit as i64), bill_line).await?;
         if lines.len() == limit
             && let Some(last) = lines.last().map(|line| line.of.payment.clone())
             && lines.first().is_some_and(|first| first.of.payment != last)
@@ -148,7 +143,7 @@ impl PaymentStore<'_> {
         );
         let mut booked = Vec::new();
         for (sql, ids) in [(CHARGES, charges), (REFUNDS, whole), (PARTS, parts)] {
-            booked.extend(self.all_of::<_, Vec<_>>(sql, &[text(provider)], &ids, entry).await?);
+            booked.extend(self.all_of::<_, Vec<_>>(sql, &values![provider], &ids, entry).await?);
         }
         Ok(booked)
     }
@@ -160,9 +155,7 @@ impl PaymentStore<'_> {
         (from, to): (Timestamp, Timestamp),
         limit: usize,
     ) -> Result<Vec<Booked>, StoreError> {
-        let query = sqlx::query(UNBILLED).bind(provider).bind(run).bind(day.to_string());
-        let query = query.bind(from.as_millisecond()).bind(to.as_millisecond()).bind(limit as i64);
-        self.all(query, entry).await
+        self.all(query!(UNBILLED; provider, run, day, from, to, limit as i64), entry).await
     }
 
     /// Writes the outcome of a comparison. Each new difference opens a case, and a difference that is gone settles the case
@@ -174,34 +167,25 @@ impl PaymentStore<'_> {
     ) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now.as_millisecond();
-        let before = sqlx::query("SELECT run FROM settlements WHERE provider = $1 AND day = $2");
-        let before = before.bind(provider).bind(day.to_string()).fetch_optional(&mut *tx).await?;
-        let before: Option<String> = before.and_then(|row| row.try_get("run").ok()).flatten();
+        let before = query!("SELECT run FROM settlements WHERE provider = $1 AND day = $2"; provider, day);
+        let before: Option<String> = tx.optional(before, column("run")).await?.flatten();
         // From here on another settlement of the same day waits.
-        sqlx::query(
-            "INSERT INTO settlements (provider, day, run, settled_at_ms, sums) VALUES ($1, $2, $3, $4, $5)
+        let sql = "INSERT INTO settlements (provider, day, run, settled_at_ms, sums) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (provider, day) DO UPDATE SET run = excluded.run, settled_at_ms = excluded.settled_at_ms,
-               sums = excluded.sums, problem = NULL, attempts = 0, next_attempt_at_ms = NULL",
-        )
-        .bind(provider)
-        .bind(day.to_string())
-        .bind(run)
-        .bind(now)
-        .bind(serde_json::to_string(&outcome.totals).unwrap_or_default())
-        .execute(&mut *tx)
-        .await?;
-        let known = sqlx::query(DIFFERENCES).bind(provider).bind(day.to_string());
-        let known = known.fetch_all(&mut *tx).await?;
+               sums = excluded.sums, problem = NULL, attempts = 0, next_attempt_at_ms = NULL";
+        tx.run(query!(sql; provider, day, run, now, serde_json::to_string(&outcome.totals).unwrap_or_default()))
+            .await?;
+        let known = |row: &AnyRow| Ok((difference(row)?, row::text(row, "case_id")?));
+        let known = tx.all(query!(DIFFERENCES; provider, day), known).await?;
         if before.is_none()
             && let Ok(next) = day.tomorrow()
         {
             // It may have waited for this day, or was settled without what fell about midnight.
             let sql = "UPDATE settlements SET next_attempt_at_ms = 0 WHERE provider = $1 AND day = $2";
-            sqlx::query(sql).bind(provider).bind(next.to_string()).execute(&mut *tx).await?;
+            tx.run(query!(sql; provider, next)).await?;
         }
         let mut kept = Vec::new();
-        for row in &known {
-            let (of, case) = (difference(row)?, row::text(row, "case_id")?);
+        for (of, case) in known {
             match outcome.differences.contains(&of) {
                 true => kept.push(of),
                 false => forget(&mut tx, (provider, day), &of, &case).await?,
@@ -224,8 +208,7 @@ impl PaymentStore<'_> {
         let sql =
             "DELETE FROM bill_lines WHERE run = $1 AND line IN (SELECT line FROM bill_lines WHERE run = $1 LIMIT $2)";
         loop {
-            let query = sqlx::query(sql).bind(run).bind(DELETED_ROWS);
-            if query.execute(&self.pool).await?.rows_affected() < DELETED_ROWS as u64 {
+            if self.changed(query!(sql; run, DELETED_ROWS)).await? < DELETED_ROWS as u64 {
                 return Ok(());
             }
         }
@@ -239,31 +222,28 @@ impl PaymentStore<'_> {
             "UPDATE settlements SET problem = $4, {} WHERE provider = $2 AND day = $3",
             next_attempt(600_000, 5)
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(now).bind(provider).bind(day.to_string());
-        query.bind(problem).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(AssertSqlSafe(sql); now, provider, day, problem)).await
     }
 
     /// Makes a day due, so that data control settles it, again if it was settled before.
     pub async fn ask_for_settlement(self, provider: &str, day: Date) -> Result<(), StoreError> {
         let sql = "INSERT INTO settlements (provider, day, next_attempt_at_ms) VALUES ($1, $2, 0)
              ON CONFLICT (provider, day) DO UPDATE SET next_attempt_at_ms = 0";
-        sqlx::query(sql).bind(provider).bind(day.to_string()).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; provider, day)).await
     }
 
     /// The last day of a provider that was settled or shall be.
     pub async fn last_settlement(self, provider: &str) -> Result<Option<Date>, StoreError> {
         let sql = "SELECT day FROM settlements WHERE provider = $1 ORDER BY day DESC LIMIT 1";
-        self.optional(sqlx::query(sql).bind(provider), |row| row::parsed(row, "day")).await
+        self.optional(query!(sql; provider), column("day")).await
     }
 
     /// Days that are due, the longest one first.
     pub async fn settlements_due(self, limit: i64) -> Result<Vec<(String, Date)>, StoreError> {
         let sql = "SELECT provider, day FROM settlements WHERE next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, day, provider LIMIT $2";
-        let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
-        self.all(query, |row| Ok((row::text(row, "provider")?, row::parsed(row, "day")?))).await
+        let query = query!(sql; self.now().await?, limit);
+        self.all(query, |row| Ok((row::text(row, "provider")?, row::get(row, "day")?))).await
     }
 
     /// Days before `before`, newest first, of one provider if it is named, or one day.
@@ -281,24 +261,24 @@ impl PaymentStore<'_> {
              ORDER BY s.day DESC, s.provider DESC LIMIT $4"
         );
         let (day, of) = before.map_or_else(|| ("9".to_owned(), ""), |(day, of)| (day.to_string(), of));
-        let query = sqlx::query(sql).bind(provider).bind(day).bind(of).bind(limit as i64);
-        self.all(query.bind(only.map(|day| day.to_string()).unwrap_or_default()), settlement).await
+        let query = query!(sql; provider, day, of, limit as i64, only.map(|day| day.to_string()).unwrap_or_default());
+        self.all(query, settlement).await
     }
 
     pub async fn settlement(self, provider: &str, day: Date) -> Result<Option<DaySettlement>, StoreError> {
         let sql = select!(columns, "FROM settlements s WHERE s.provider = $1 AND s.day = $2");
-        self.optional(sqlx::query(sql).bind(provider).bind(day.to_string()), settlement).await
+        self.optional(query!(sql; provider, day), settlement).await
     }
 
     /// Whether the day shall be settled, but never was.
     pub async fn is_unsettled(self, provider: &str, day: Date) -> Result<bool, StoreError> {
         let sql = "SELECT 1 FROM settlements WHERE provider = $1 AND day = $2 AND run IS NULL";
-        Ok(self.optional(sqlx::query(sql).bind(provider).bind(day.to_string()), |_| Ok(())).await?.is_some())
+        self.exists(query!(sql; provider, day)).await
     }
 
     /// What differs on a day.
     pub async fn bill_differences(self, provider: &str, day: Date) -> Result<Vec<Difference>, StoreError> {
-        self.all(sqlx::query(DIFFERENCES).bind(provider).bind(day.to_string()), difference).await
+        self.all(query!(DIFFERENCES; provider, day), difference).await
     }
 }
 
@@ -319,37 +299,26 @@ async fn add(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference) -> Res
         dispute: None,
     };
     let case = cases::open(tx, &case, tx.now).await?.unwrap_or_default();
-    sqlx::query(
+    let sql =
         "INSERT INTO bill_differences (provider, day, problem, line, payment_id, refund_id, here, here_currency, there,
            there_currency, case_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-    )
-    .bind(provider)
-    .bind(day.to_string())
-    .bind(of.problem.as_str())
-    .bind(&of.line)
-    .bind(&of.of.payment)
-    .bind(of.of.refund.clone().unwrap_or_default())
-    .bind(of.here.map(|here| here.amount))
-    .bind(of.here.map(|here| here.currency.as_str().to_owned()))
-    .bind(of.there.map(|there| there.amount))
-    .bind(of.there.map(|there| there.currency.as_str().to_owned()))
-    .bind(case)
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let query = query!(sql; provider, day, of.problem, &of.line, &of.of.payment,
+        of.of.refund.clone().unwrap_or_default(), of.here.map(|here| here.amount),
+        of.here.map(|here| here.currency), of.there.map(|there| there.amount),
+        of.there.map(|there| there.currency), case);
+    tx.run(query).await
 }
 
 async fn forget(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference, case: &str) -> Result<(), sqlx::Error> {
     let sql = "DELETE FROM bill_differences WHERE provider = $1 AND day = $2 AND problem = $3 AND line = $4
          AND payment_id = $5 AND refund_id = $6";
-    let query = sqlx::query(sql).bind(provider).bind(day.to_string()).bind(of.problem.as_str());
-    let query = query.bind(&of.line).bind(&of.of.payment);
-    query.bind(of.of.refund.clone().unwrap_or_default()).execute(&mut **tx).await?;
+    let query =
+        query!(sql; provider, day, of.problem, &of.line, &of.of.payment, of.of.refund.clone().unwrap_or_default());
+    tx.run(query).await?;
     let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = '' WHERE id = $1 AND settled_at_ms IS NULL";
     let now = tx.now.as_millisecond();
-    sqlx::query(sql).bind(case).bind(now).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!(sql; case, now)).await
 }
 
 /// A difference as a case tells it.
@@ -365,45 +334,26 @@ fn movement(row: &AnyRow) -> Result<Movement, sqlx::Error> {
 }
 
 fn entry(row: &AnyRow) -> Result<Booked, sqlx::Error> {
-    Ok(Booked { of: movement(row)?, amount: row::money(row, "amount")? })
-}
-
-fn currency(row: &AnyRow, column: &str) -> Result<Currency, sqlx::Error> {
-    Currency::parse(&row::text(row, column)?).ok_or_else(|| row::undecodable(column))
+    read!(row => Booked { of = movement(row)?, amount })
 }
 
 fn bill_line(row: &AnyRow) -> Result<BillLine, sqlx::Error> {
-    Ok(BillLine {
-        line: row::text(row, "line")?,
-        of: movement(row)?,
-        amount: row::money(row, "amount")?,
-        fee: Money::new(row::int(row, "fee")?, currency(row, "fee_currency")?),
-        at: row::time(row, "at_ms")?,
-    })
+    let fee = Money::new(row::get(row, "fee")?, row::get(row, "fee_currency")?);
+    read!(row => BillLine { line, of = movement(row)?, amount, fee = fee, at: "at_ms" })
 }
 
 fn difference(row: &AnyRow) -> Result<Difference, sqlx::Error> {
-    let money = |amount: &str, of: &str| match row.try_get::<Option<i64>, _>(amount)? {
-        Some(amount) => Ok::<_, sqlx::Error>(Some(Money::new(amount, currency(row, of)?))),
+    let money = |amount: &str, of: &str| match row::get(row, amount)? {
+        Some(amount) => Ok::<_, sqlx::Error>(Some(Money::new(amount, row::get(row, of)?))),
         None => Ok(None),
     };
-    Ok(Difference {
-        problem: row::parsed::<BillProblem>(row, "problem")?,
-        of: movement(row)?,
-        line: row::text(row, "line")?,
-        here: money("here", "here_currency")?,
-        there: money("there", "there_currency")?,
-    })
+    let (here, there) = (money("here", "here_currency")?, money("there", "there_currency")?);
+    read!(row => Difference { problem, of = movement(row)?, line, here = here, there = there })
 }
 
 fn settlement(row: &AnyRow) -> Result<DaySettlement, sqlx::Error> {
-    Ok(DaySettlement {
-        provider: row::text(row, "provider")?,
-        day: row::parsed(row, "day")?,
-        settled_at: row::optional_time(row, "settled_at_ms")?,
-        totals: serde_json::from_str(&row::text(row, "sums")?).map_err(|_| row::undecodable("sums"))?,
-        problem: row.try_get("problem")?,
-        differences: row::int(row, "differences")?,
-        next_attempt_at: row::optional_time(row, "next_attempt_at_ms")?,
+    read!(row => DaySettlement {
+        provider, day, settled_at: "settled_at_ms", totals = row::json(row, "sums")?, problem, differences,
+        next_attempt_at: "next_attempt_at_ms",
     })
 }

@@ -22,7 +22,7 @@ use super::refunds::{self, NewPartialRefund, captured};
 use crate::audit_log::log;
 use crate::orders::returns::{self, ReceivedReturn};
 use crate::orders::{read, staff_actions};
-use crate::{AuditReason, HeldUnits, PaymentStore, StaffAction, StoreError, Tx, row};
+use crate::{AuditReason, HeldUnits, PaymentStore, StaffAction, StoreError, Tx, column};
 use domain::ledger::CURRENCY;
 use domain::{
     ApprovalStatus, AuditAction, Currency, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId,
@@ -205,9 +205,7 @@ impl PaymentStore<'_> {
         let now = tx.now;
         let sql = "UPDATE staff_refunds SET approval = 'approved', decided_at_ms = $2, decided_by = $3
              WHERE id = $1 AND approval = 'pending' AND expires_at_ms > $2 AND requested_by <> $4";
-        let query = sqlx::query(sql).bind(of.id.to_string()).bind(now.as_millisecond());
-        let query = query.bind(actor).bind(by.to_string());
-        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+        if tx.changed(query!(sql; of.id, now, actor, by)).await? == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
         log_decision(&mut tx, of, actor, AuditAction::ApproveRefund, ApprovalStatus::Approved, None).await?;
@@ -245,9 +243,8 @@ impl PaymentStore<'_> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE staff_refunds SET approval = $3, decided_at_ms = $2, decided_by = $4, decision_note = $5
              WHERE id = $1 AND approval = 'pending' AND expires_at_ms > $2";
-        let query = sqlx::query(sql).bind(of.id.to_string()).bind(tx.now.as_millisecond()).bind(status.as_str());
-        let query = query.bind(actor).bind(note);
-        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+        let query = query!(sql; of.id, tx.now, status, actor, note);
+        if tx.changed(query).await? == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
         let (action, outcome) = match (status, of.kind) {
@@ -264,15 +261,14 @@ impl PaymentStore<'_> {
 
 async fn is_disputed(tx: &mut Tx, what: StaffRefund<'_>, since: Timestamp) -> Result<bool, sqlx::Error> {
     let Some(order) = what.order_in_question() else { return Ok(false) };
-    let query = sqlx::query(DISPUTED).bind(order.to_string()).bind(since.as_millisecond());
-    Ok(query.fetch_optional(&mut **tx).await?.is_some())
+    tx.exists(query!(DISPUTED; order, since)).await
 }
 
 /// The outcome of the request with this id, if there is one.
 async fn outcome_of(tx: &mut Tx, id: RefundId) -> Result<Option<StaffRefundOutcome>, sqlx::Error> {
-    let query = sqlx::query("SELECT approval FROM staff_refunds WHERE id = $1").bind(id.to_string());
-    let Some(known) = query.fetch_optional(&mut **tx).await? else { return Ok(None) };
-    Ok(Some(match row::text(&known, "approval")?.as_str() {
+    let query = query!("SELECT approval FROM staff_refunds WHERE id = $1"; id);
+    let approval: Option<String> = tx.optional(query, column("approval")).await?;
+    Ok(approval.map(|approval| match approval.as_str() {
         "not_needed" => StaffRefundOutcome::Begun(None),
         _ => StaffRefundOutcome::Waits(id),
     }))
@@ -311,9 +307,7 @@ pub(crate) async fn moved_alone(
            UNION ALL
            SELECT total AS amount FROM packets WHERE giver IS NULL AND given_by = $1 AND approved_by IS NULL
              AND created_at_ms > $2 AND $3 = $4) alone";
-    let query = sqlx::query(sql).bind(by.to_string()).bind((now - ALONE_PERIOD).as_millisecond());
-    let query = query.bind(currency.as_str()).bind(CURRENCY.as_str());
-    row::int(&query.fetch_one(&mut **tx).await?, "moved")
+    tx.one(query!(sql; by, now - ALONE_PERIOD, currency, CURRENCY), column("moved")).await
 }
 
 /// Begins a refund. The caller must drop the transaction if it is refused.
@@ -376,7 +370,7 @@ async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money, now: Timestam
     let subject = subject_of(new.what);
     let sql = "UPDATE staff_refunds SET approval = 'expired'
          WHERE subject = $1 AND approval = 'pending' AND expires_at_ms <= $2";
-    sqlx::query(sql).bind(&subject).bind(now.as_millisecond()).execute(&mut **tx).await?;
+    tx.run(query!(sql; &subject, now)).await?;
     if !insert(tx, new, amount, "pending", now).await? {
         return Ok(false);
     }
@@ -400,31 +394,16 @@ async fn insert(
         StaffRefund::Return(of) => (Some(of.order), None),
         StaffRefund::Case(case) => (case.order(), Some(case.id.clone())),
     };
-    let done = sqlx::query(concat!(
+    let sql = concat!(
         "INSERT INTO staff_refunds (",
         columns!(),
         ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL, NULL, NULL, NULL, NULL, NULL, $16)
          ON CONFLICT DO NOTHING"
-    ))
-    .bind(new.id.to_string())
-    .bind(kind_of(new.what).as_str())
-    .bind(subject_of(new.what))
-    .bind(order.map(|order| order.to_string()))
-    .bind(case)
-    .bind(amount.amount)
-    .bind(amount.currency.as_str())
-    .bind(target_of(new.what).as_str())
-    .bind(new.by.to_string())
-    .bind(new.reason.actor)
-    .bind(new.reason.note)
-    .bind(new.reason.message)
-    .bind(now.as_millisecond())
-    .bind(approval)
-    .bind((now + APPROVAL_LIFETIME).as_millisecond())
-    .bind(restock_of(new.what).map(i64::from))
-    .execute(&mut **tx)
-    .await?;
-    Ok(done.rows_affected() == 1)
+    );
+    let query = query!(sql; new.id, kind_of(new.what), subject_of(new.what), order, case, amount.amount,
+        amount.currency, target_of(new.what), new.by, new.reason.actor, new.reason.note, new.reason.message, now,
+        approval, now + APPROVAL_LIFETIME, restock_of(new.what));
+    Ok(tx.changed(query).await? == 1)
 }
 
 pub(crate) async fn log_decision(

@@ -3,12 +3,9 @@
 use std::collections::HashMap;
 
 use boxed::boxed;
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::{
-    MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, SaleStore, StoreError, Tx, for_numbers, for_rows, int, row, sales,
-};
+use crate::{MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, SaleStore, StoreError, Tx, column, for_rows, row, sales};
 use domain::SaleId;
 
 /// The allotment of one bucket.
@@ -44,16 +41,13 @@ impl SaleStore<'_> {
         let sql =
             "INSERT INTO sale_buckets (sale_id, bucket, allotted, target, fence) VALUES $rows ON CONFLICT DO NOTHING";
         let parts: Vec<i64> = (0..i64::from(buckets)).collect();
-        for query in for_rows(sql, &parts, |part| [int(sale.0), int(*part), int(0), int(0), int(0)]) {
-            query.execute(&self.pool).await?;
-        }
+        self.run_all(for_rows(sql, &parts, |part| values![sale, *part, 0_i64, 0_i64, 0_i64])).await?;
         self.known_allotments(sale).await
     }
 
     async fn known_allotments(self, sale: SaleId) -> Result<Vec<Allotment>, StoreError> {
         let sql = "SELECT bucket, allotted, target, fence FROM sale_buckets WHERE sale_id = $1 ORDER BY bucket";
-        let query = sqlx::query(sql).bind(sale.0);
-        self.all(query, |row| {
+        self.all(query!(sql; sale), |row| {
             Ok(Allotment {
                 // There are at most 64 buckets.
                 part: row::int(row, "bucket")? as u8,
@@ -76,9 +70,7 @@ impl SaleStore<'_> {
             let sql = "UPDATE sale_buckets SET target = $1, fence = $2,
                  allotted = CASE WHEN allotted < $1 THEN $1 ELSE allotted END
                WHERE sale_id = $3 AND bucket = $4 AND fence = $5";
-            let query = sqlx::query(sql).bind(change.target).bind(change.fence).bind(sale.0);
-            let done = query.bind(i64::from(change.part)).bind(change.after).execute(&mut *tx).await?;
-            if done.rows_affected() != 1 {
+            if tx.changed(query!(sql; change.target, change.fence, sale, change.part, change.after)).await? != 1 {
                 return Ok(false);
             }
         }
@@ -97,15 +89,14 @@ impl SaleStore<'_> {
         let sql = "UPDATE sale_buckets SET allotted = CASE WHEN allotted < $1 THEN allotted ELSE $1 END,
              target = CASE WHEN allotted < $1 THEN allotted ELSE $1 END
            WHERE sale_id = $2 AND bucket = $3 AND fence = $4";
-        let query = sqlx::query(sql).bind(kept).bind(sale.0).bind(i64::from(part)).bind(fence);
-        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
+        Ok(self.changed(query!(sql; kept, sale, part, fence)).await? == 1)
     }
 }
 
 /// Units allotted to all buckets together.
 pub(super) async fn allotted(tx: &mut Tx, sale: SaleId) -> Result<i64, sqlx::Error> {
     let sql = "SELECT CAST(COALESCE(SUM(allotted), 0) AS BIGINT) AS units FROM sale_buckets WHERE sale_id = $1";
-    sqlx::query(sql).bind(sale.0).fetch_one(&mut **tx).await?.try_get("units")
+    tx.one(query!(sql; sale), column("units")).await
 }
 
 // Accounts that depend on a sale: they wait for it or want a reminder of it.
@@ -123,20 +114,16 @@ pub struct WaitingCounts {
 }
 
 fn counts(row: &AnyRow) -> Result<(SaleId, WaitingCounts), sqlx::Error> {
-    let counts = WaitingCounts {
-        in_line: row::int(row, "in_line")?.max(0),
-        on_waitlist: row::int(row, "on_waitlist")?,
-        entries: row::int(row, "entries")?,
-        reminders: row::int(row, "reminders")?,
-    };
-    Ok((SaleId(row::int(row, "id")?), counts))
+    let counts = read!(row => WaitingCounts {
+        in_line = row::int(row, "in_line")?.max(0), on_waitlist, entries, reminders,
+    })?;
+    Ok((row::get(row, "id")?, counts))
 }
 
 #[boxed]
 impl SaleStore<'_> {
     /// The counts for each of these sales. Sales that do not exist are missing.
     pub async fn waiting_counts(self, sales: &[SaleId]) -> Result<HashMap<SaleId, WaitingCounts>, StoreError> {
-        let mut found = HashMap::new();
         let sql = "SELECT id,
                    COALESCE((SELECT joined - called FROM queues WHERE queues.sale_id = sales.id), 0)
                      + (SELECT CAST(COALESCE(SUM(places), 0) AS BIGINT) FROM queue_joins
@@ -148,10 +135,6 @@ impl SaleStore<'_> {
                    COALESCE((SELECT accounts FROM reminder_counts WHERE reminder_counts.sale_id = sales.id), 0)
                      AS reminders
                  FROM sales WHERE id IN $ids";
-        let before = [int(MAX_COUNTED_WAITERS), int(MAX_COUNTED_ENTRIES)];
-        for query in for_numbers(sql, &before, &sales.iter().map(|sale| sale.0).collect::<Vec<_>>()) {
-            found.extend(self.all(query, counts).await?);
-        }
-        Ok(found)
+        self.all_of(sql, &values![MAX_COUNTED_WAITERS, MAX_COUNTED_ENTRIES], sales, counts).await
     }
 }

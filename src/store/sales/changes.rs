@@ -2,9 +2,9 @@
 
 use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::AssertSqlSafe;
 
-use crate::{RequestId, SaleStore, StoreError, Tx, row};
+use crate::{RequestId, SaleStore, StoreError, Tx, column};
 use domain::ledger::{CURRENCY, DEPOSIT_LIMITS};
 use domain::sale::{SaleMove, WrongState};
 use domain::{
@@ -293,12 +293,6 @@ pub enum SaleRefusal {
     Store(#[from] StoreError),
 }
 
-impl From<sqlx::Error> for SaleRefusal {
-    fn from(error: sqlx::Error) -> Self {
-        SaleRefusal::Store(error.into())
-    }
-}
-
 /// The largest number of units of one sale. Sums of units stay far below an overflow of `i64`.
 pub const MAX_SALE_UNITS: i64 = 1_000_000_000;
 
@@ -452,22 +446,20 @@ pub(super) fn saved_state(draft: &SaleDraft, announce: Announce) -> SaleState {
 
 /// Raises the revision and locks the catalogue until the end of the transaction.
 pub(crate) async fn touch(tx: &mut Tx) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE catalogue SET revision = revision + 1 WHERE id = 1").execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!("UPDATE catalogue SET revision = revision + 1 WHERE id = 1")).await
 }
 
 /// Like `touch`, and takes the next number of a counter.
 pub(crate) async fn next_id(tx: &mut Tx, counter: &'static str) -> Result<i64, sqlx::Error> {
     let sql =
         format!("UPDATE catalogue SET revision = revision + 1, {counter} = {counter} + 1 RETURNING {counter} AS id");
-    sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut **tx).await?.try_get("id")
+    tx.one(query!(AssertSqlSafe(sql)), column("id")).await
 }
 
 #[boxed]
 impl SaleStore<'_> {
     /// The current revision.
     pub async fn revision(self) -> Result<i64, StoreError> {
-        let row = sqlx::query("SELECT revision FROM catalogue WHERE id = 1").fetch_one(&self.pool).await?;
-        Ok(row::int(&row, "revision")?)
+        self.one(query!("SELECT revision FROM catalogue WHERE id = 1"), column("revision")).await
     }
 }

@@ -9,10 +9,10 @@ use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
 use crate::sales::changes::{SaleChange, SaleRefusal, next_id, saved_state, touch};
-use crate::sales::{bind_definition, check_goods, columns, definition, lock, random_seed, sale};
+use crate::sales::{check_goods, columns, definition, definition_values, lock, random_seed, sale};
 use crate::{
-    AnyQuery, OverlapPolicy, SaleDraft, SaleStore, SaveOptions, StoreError, Tx, deposits, eligibility, for_numbers,
-    list, placeholders, row,
+    AnyQuery, Bound, OverlapPolicy, SaleDraft, SaleStore, SaveOptions, StoreError, Tx, bound, column, deposits,
+    eligibility, list, placeholders, row,
 };
 use domain::{AuditAction, Bilingual, GoodsId, Sale, SaleId, SaleState};
 
@@ -44,8 +44,8 @@ impl PastPage {
 
     fn bind_goods<'q>(&self, query: AnyQuery<'q>) -> AnyQuery<'q> {
         let Some(goods) = &self.goods else { return query };
-        let query = query.bind(self.number.map_or(-1, |number| number.0));
-        goods.iter().fold(query, |query, id| query.bind(id.0))
+        let number = self.number.map_or(-1, |number| number.0);
+        bound(query, std::iter::once(number.value()).chain(goods.iter().map(Bound::value)))
     }
 }
 
@@ -81,12 +81,12 @@ impl SaleStore<'_> {
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
         touch(&mut tx).await?;
         preview_deletion(&before)?;
-        sqlx::query("DELETE FROM sale_buckets WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
+        tx.run(query!("DELETE FROM sale_buckets WHERE sale_id = $1"; id)).await?;
         crate::draws::delete(&mut tx, &before).await?;
         crate::waiting_rooms::places::delete(&mut tx, &before).await?;
         eligibility::delete(&mut tx, id).await?;
         deposits::delete(&mut tx, id).await?;
-        sqlx::query("DELETE FROM sales WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
+        tx.run(query!("DELETE FROM sales WHERE id = $1"; id)).await?;
         log(&mut tx, actor, AuditAction::Delete, &format!("sale {id}"), Some(&before), None, now).await?;
         tx.commit().await?;
         Ok(before)
@@ -97,8 +97,8 @@ impl SaleStore<'_> {
         if !is_announced(sale) {
             return Ok(None);
         }
-        let rows = sqlx::query(OTHERS_THAT_OVERLAP).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&self.pool).await?;
-        Ok(find_overlap(sale, &rows)?)
+        let others = self.all(query!(OTHERS_THAT_OVERLAP; sale.goods_id, sale.id), crate::sales::sale).await?;
+        Ok(find_overlap(sale, &others))
     }
 
     /// Sales that have not ended, newest first.
@@ -118,15 +118,15 @@ impl SaleStore<'_> {
             PAST,
             page.of_goods(4)
         );
-        self.all(page.bind_goods(sqlx::query(AssertSqlSafe(sql)).bind(closed).bind(id.0).bind(page.limit)), sale).await
+        self.all(page.bind_goods(query!(AssertSqlSafe(sql); closed, id, page.limit)), sale).await
     }
 
     /// How many ended sales there are on all pages, at most [`MAX_COUNTED_PAST`].
     pub async fn count_past_sales(self, page: &PastPage) -> Result<i64, StoreError> {
         let goods = page.of_goods(2);
         let sql = format!("SELECT COUNT(*) AS n FROM (SELECT 1 FROM sales WHERE {PAST}{goods} LIMIT $1) AS counted");
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(MAX_COUNTED_PAST);
-        Ok(self.optional(page.bind_goods(query), |row| row::int(row, "n")).await?.unwrap_or_default())
+        let query = query!(AssertSqlSafe(sql); MAX_COUNTED_PAST);
+        Ok(self.optional(page.bind_goods(query), column("n")).await?.unwrap_or_default())
     }
 
     /// Sales whose window overlaps `from..to`, without rehearsals. A sale without a closing time counts where it opens.
@@ -136,7 +136,7 @@ impl SaleStore<'_> {
             "FROM sales WHERE opens_at_ms < $2 AND (closes_at_ms > $1 OR opens_at_ms >= $1) AND shadow = 0
               ORDER BY opens_at_ms, id"
         );
-        self.all(sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond()), sale).await
+        self.all(query!(sql; from, to), sale).await
     }
 }
 
@@ -148,13 +148,8 @@ macro_rules! overlap_candidates {
     };
 }
 
-const OTHERS_THAT_OVERLAP: &str = concat!(
-    "SELECT ",
-    columns!(),
-    " FROM sales WHERE goods_id = $1 AND id <> $2 AND ",
-    overlap_candidates!(),
-    " ORDER BY id"
-);
+const OTHERS_THAT_OVERLAP: &str =
+    select!(columns, "FROM sales WHERE goods_id = $1 AND id <> $2 AND ", overlap_candidates!(), " ORDER BY id");
 
 /// Whether a sale could be deleted now.
 pub fn preview_deletion(sale: &Sale) -> Result<(), SaleRefusal> {
@@ -165,14 +160,8 @@ pub(super) fn is_announced(sale: &Sale) -> bool {
     !matches!(sale.state, SaleState::Draft | SaleState::Ended)
 }
 
-fn find_overlap(sale: &Sale, rows: &[sqlx::any::AnyRow]) -> Result<Option<SaleId>, sqlx::Error> {
-    for row in rows {
-        let other = crate::sales::sale(row)?;
-        if sale.window.overlaps(&other.window) {
-            return Ok(Some(other.id));
-        }
-    }
-    Ok(None)
+fn find_overlap(sale: &Sale, others: &[Sale]) -> Option<SaleId> {
+    others.iter().find(|other| sale.window.overlaps(&other.window)).map(|other| other.id)
 }
 
 /// Refuses a sale that overlaps with another one of the same goods. The caller holds the catalogue's lock.
@@ -180,8 +169,8 @@ pub(super) async fn refuse_overlap(tx: &mut Tx, sale: &Sale) -> Result<(), SaleR
     if !is_announced(sale) {
         return Ok(());
     }
-    let rows = sqlx::query(OTHERS_THAT_OVERLAP).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&mut **tx).await?;
-    find_overlap(sale, &rows)?.map_or(Ok(()), |other| Err(SaleRefusal::Overlap(other)))
+    let others = tx.all(query!(OTHERS_THAT_OVERLAP; sale.goods_id, sale.id), crate::sales::sale).await?;
+    find_overlap(sale, &others).map_or(Ok(()), |other| Err(SaleRefusal::Overlap(other)))
 }
 
 /// Creates a sale with an id that the catalogue has given, which locks it.
@@ -213,7 +202,7 @@ pub(crate) async fn create_in(
 async fn created_by_form(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<Sale>, sqlx::Error> {
     let Some(key) = form_key else { return Ok(None) };
     let sql = select!(columns, "FROM sales WHERE form_key = $1");
-    tx.optional(sqlx::query(sql).bind(key), sale).await
+    tx.optional(query!(sql; key), sale).await
 }
 
 async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp) -> Result<(), sqlx::Error> {
@@ -221,9 +210,8 @@ async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp
         concat!("INSERT INTO sales (", definition!(), ", id, created_at_ms, form_key, shadow) VALUES {}"),
         placeholders(1, definition!().split(", ").count() + 4)
     );
-    let query = bind_definition(sqlx::query(AssertSqlSafe(sql)), sale).bind(sale.id.0).bind(now.as_millisecond());
-    query.bind(form_key).bind(i64::from(sale.shadow)).execute(&mut **tx).await?;
-    Ok(())
+    let query = bound(query!(AssertSqlSafe(sql)), definition_values(sale));
+    tx.run(bound(query, values![sale.id, now, form_key, sale.shadow])).await
 }
 
 /// The present facts that decide about changes of several sales.
@@ -249,37 +237,23 @@ impl SaleStore<'_> {
     /// missing.
     pub async fn preview_facts(self, ids: &[SaleId]) -> Result<PreviewFacts, StoreError> {
         let now = self.now().await?;
-        let mut sales = HashMap::new();
-        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-        for query in for_numbers(select!(columns, "FROM sales WHERE id IN $ids"), &[], &ids) {
-            sales.extend(self.all(query, sale).await?.into_iter().map(|sale| (sale.id, sale)));
-        }
+        let by_id = |row: &AnyRow| sale(row).map(|sale| (sale.id, sale));
+        let sql = select!(columns, "FROM sales WHERE id IN $ids");
+        let sales: HashMap<SaleId, Sale> = self.all_of(sql, &[], ids, by_id).await?;
         let mut of: Vec<i64> = sales.values().map(|sale| sale.goods_id.0).collect();
         of.sort();
         of.dedup();
-        let (mut announced, mut goods) = (Vec::new(), HashMap::new());
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM sales WHERE goods_id IN $ids AND ",
-            overlap_candidates!(),
-            " ORDER BY id"
-        );
-        for query in for_numbers(sql, &[], &of) {
-            announced.extend(self.all(query, sale).await?);
-        }
+        let sql = select!(columns, "FROM sales WHERE goods_id IN $ids AND ", overlap_candidates!(), " ORDER BY id");
+        let announced = self.all_of(sql, &[], &of, sale).await?;
         let sql = "SELECT id, name_zh, name_en, archived_at_ms FROM goods WHERE id IN $ids";
-        for query in for_numbers(sql, &[], &of) {
-            goods.extend(self.all(query, preview_goods).await?);
-        }
+        let goods = self.all_of(sql, &[], &of, preview_goods).await?;
         Ok(PreviewFacts { now, sales, goods, announced })
     }
 }
 
 fn preview_goods(row: &AnyRow) -> Result<(GoodsId, PreviewGoods), sqlx::Error> {
-    let name = Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?);
-    let is_archived = row::optional_time(row, "archived_at_ms")?.is_some();
-    Ok((GoodsId(row::int(row, "id")?), PreviewGoods { name, is_archived }))
+    let is_archived = row::get::<Option<Timestamp>>(row, "archived_at_ms")?.is_some();
+    Ok((row::get(row, "id")?, read!(row => PreviewGoods { name, is_archived = is_archived })?))
 }
 
 impl PreviewFacts {

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use boxed::boxed;
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
-use super::{AnyQuery, LockPatience, SaleStore, StoreError, Tx, row};
+use super::{Bound, LockPatience, SaleStore, StoreError, Tx, Value, bound, column, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal, touch};
@@ -24,7 +24,7 @@ use domain::{
     Window,
 };
 
-/// The columns that staff define, in the order in which [`bind_definition`] binds them.
+/// The columns that staff define, in the order of [`definition_values`].
 macro_rules! definition {
     () => {
         "goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms, state, version, \
@@ -51,57 +51,30 @@ macro_rules! is_over {
 pub(crate) use is_over;
 
 pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
-    let price = row::money(row, "price")?;
-    let list_price: Option<i64> = row.try_get("list_price")?;
-    let seed: Option<String> = row.try_get("spread_seed")?;
-    Ok(Sale {
-        id: SaleId(row::int(row, "id")?),
-        goods_id: GoodsId(row::int(row, "goods_id")?),
-        price,
-        list_price: list_price.map(|amount| Money { amount, ..price }),
-        total: row::int(row, "total")?,
-        sold: row::int(row, "sold")?,
-        granted: row::int(row, "granted")?,
-        per_user_limit: row::int(row, "per_user_limit")?,
-        window: window(row)?,
-        rush: Rush {
-            // A constraint of the table limits the number to 64.
-            buckets: row::int(row, "buckets")? as u8,
-            lot: row::int(row, "lot")?,
-            spread_ms: row::int(row, "spread_ms")?,
-        },
-        mode: mode(row)?,
-        eligibility: eligibility(row)?,
-        state: row::parsed(row, "state")?,
-        version: row::int(row, "version")?,
-        epoch: row::int(row, "epoch")?,
-        shadow: row::int(row, "shadow")? == 1,
-        spread_seed: seed.map(|seed| seed.parse()).transpose().map_err(|wrong| sqlx::Error::Decode(Box::new(wrong)))?,
+    let price: Money = row::get(row, "price")?;
+    let list_price: Option<i64> = row::get(row, "list_price")?;
+    read!(row => Sale {
+        id, goods_id, price = price, list_price = list_price.map(|amount| Money { amount, ..price }), total, sold,
+        granted, per_user_limit, window = window(row)?, rush = read!(row => Rush { buckets, lot, spread_ms })?,
+        mode = mode(row)?, eligibility = eligibility(row)?, state, version, epoch, shadow, spread_seed,
     })
 }
 
 pub(super) fn window(row: &AnyRow) -> Result<Window, sqlx::Error> {
-    Ok(Window {
-        opens_at: row::optional_time(row, "opens_at_ms")?,
-        closes_at: row::optional_time(row, "closes_at_ms")?,
-    })
+    read!(row => Window { opens_at: "opens_at_ms", closes_at: "closes_at_ms" })
 }
 
 /// The plan of a sale with a waiting room.
 pub(super) fn waiting_room_plan(row: &AnyRow) -> Result<WaitingRoomPlan, sqlx::Error> {
-    Ok(WaitingRoomPlan {
-        prequeue_s: row::int(row, "queue_prequeue_s")?,
-        gather_s: row::int(row, "queue_gather_s")?,
-        seat_s: row::int(row, "queue_seat_s")?,
-    })
+    read!(row => WaitingRoomPlan { prequeue_s: "queue_prequeue_s", gather_s: "queue_gather_s", seat_s: "queue_seat_s" })
 }
 
 fn mode(row: &AnyRow) -> Result<SaleMode, sqlx::Error> {
-    Ok(match row::parsed(row, "mode")? {
+    Ok(match row::get(row, "mode")? {
         ModeName::Rush => SaleMode::Rush,
         ModeName::WaitingRoom => SaleMode::WaitingRoom(waiting_room_plan(row)?),
         ModeName::Draw => {
-            let beacon = row::optional_parsed(row, "draw_beacon")?;
+            let beacon = row::get(row, "draw_beacon")?;
             let (window_s, review_s) = (row::int(row, "draw_window_s")?, row::int(row, "draw_review_s")?);
             SaleMode::Draw(DrawPlan { window_s, review_s, beacon })
         }
@@ -109,50 +82,48 @@ fn mode(row: &AnyRow) -> Result<SaleMode, sqlx::Error> {
 }
 
 fn eligibility(row: &AnyRow) -> Result<EligibilityRules, sqlx::Error> {
-    let flag = |column| Ok::<_, sqlx::Error>(row::int(row, column)? == 1);
-    Ok(EligibilityRules {
-        accounts_before: row::optional_time(row, "accounts_before_ms")?,
-        verified_contact: flag("verified_contact")?,
-        one_per_contact: flag("one_per_contact")?,
-        one_per_address: flag("one_per_address")?,
-        invitation: flag("invitation")?,
-        deposit: row.try_get::<Option<i64>, _>("deposit")?.map(money),
+    read!(row => EligibilityRules {
+        accounts_before: "accounts_before_ms", verified_contact, one_per_contact, one_per_address, invitation,
+        deposit = row::get::<Option<i64>>(row, "deposit")?.map(money),
     })
 }
 
-/// Binds the columns of [`definition!`], from `$1` on.
-fn bind_definition<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
+/// The values of the columns of [`definition!`].
+fn definition_values(sale: &Sale) -> [Value; 27] {
+    let Sale { goods_id, price, list_price, total, per_user_limit, window, state, version, rush, spread_seed, .. } =
+        sale;
     let (queue, draw) = (sale.mode.waiting_room_plan(), sale.mode.draw_plan());
     let EligibilityRules { accounts_before, verified_contact, one_per_contact, one_per_address, invitation, deposit } =
         sale.eligibility;
-    query
-        .bind(sale.goods_id.0)
-        .bind(sale.price.amount)
-        .bind(sale.list_price.map(|p| p.amount))
-        .bind(sale.price.currency.as_str())
-        .bind(sale.total)
-        .bind(sale.per_user_limit)
-        .bind(sale.window.opens_at.map(Timestamp::as_millisecond))
-        .bind(sale.window.closes_at.map(Timestamp::as_millisecond))
-        .bind(sale.state.as_str())
-        .bind(sale.version)
-        .bind(i64::from(sale.rush.buckets))
-        .bind(sale.rush.lot)
-        .bind(sale.rush.spread_ms)
-        .bind(sale.spread_seed.map(SpreadSeed::to_hex))
-        .bind(sale.mode.name().as_str())
-        .bind(queue.map(|plan| plan.prequeue_s))
-        .bind(queue.map(|plan| plan.gather_s))
-        .bind(queue.map(|plan| plan.seat_s))
-        .bind(draw.map(|plan| plan.window_s))
-        .bind(draw.map(|plan| plan.review_s))
-        .bind(draw.and_then(|plan| plan.beacon).map(|beacon| beacon.as_str().to_owned()))
-        .bind(accounts_before.map(Timestamp::as_millisecond))
-        .bind(i64::from(verified_contact))
-        .bind(i64::from(one_per_contact))
-        .bind(i64::from(one_per_address))
-        .bind(i64::from(invitation))
-        .bind(deposit.map(|deposit| deposit.amount))
+    values![
+        goods_id,
+        price.amount,
+        list_price.map(|p| p.amount),
+        price.currency,
+        total,
+        per_user_limit,
+        window.opens_at,
+        window.closes_at,
+        state,
+        version,
+        rush.buckets,
+        rush.lot,
+        rush.spread_ms,
+        spread_seed,
+        sale.mode.name(),
+        queue.map(|plan| plan.prequeue_s),
+        queue.map(|plan| plan.gather_s),
+        queue.map(|plan| plan.seat_s),
+        draw.map(|plan| plan.window_s),
+        draw.map(|plan| plan.review_s),
+        draw.and_then(|plan| plan.beacon),
+        accounts_before,
+        verified_contact,
+        one_per_contact,
+        one_per_address,
+        invitation,
+        deposit.map(|deposit| deposit.amount)
+    ]
 }
 
 /// A seed for the spread of one sale.
@@ -163,29 +134,30 @@ fn random_seed() -> SpreadSeed {
 /// Reads a sale and locks its row until the end of the transaction.
 pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
     let sql = concat!("UPDATE sales SET sold = sold WHERE id = $1 RETURNING ", columns!());
-    tx.optional(sqlx::query(sql).bind(id.0), sale).await
+    tx.optional(query!(sql; id), sale).await
 }
 
 /// Reads a sale without locking it.
 pub(super) async fn read(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
     let sql = select!(columns, "FROM sales WHERE id = $1");
-    tx.optional(sqlx::query(sql).bind(id.0), sale).await
+    tx.optional(query!(sql; id), sale).await
 }
 
 /// Adds units to a sale's `sold`. Returns `false` if fewer are left. A negative number returns units.
 pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE sales SET sold = sold + $2, granted = granted + $3 WHERE id = $1 AND sold + $2 <= total";
-    let done = sqlx::query(sql).bind(sale.0).bind(units).bind(units.max(0)).execute(&mut **tx).await?;
-    Ok(done.rows_affected() == 1)
+    Ok(tx.changed(query!(sql; sale, units, units.max(0))).await? == 1)
 }
 
 /// Checks that the goods exist and are not archived. The catalogue's lock keeps that true until the end of the
 /// transaction.
 pub(super) async fn check_goods(tx: &mut Tx, id: GoodsId) -> Result<(), SaleRefusal> {
-    let found =
-        sqlx::query("SELECT archived_at_ms FROM goods WHERE id = $1").bind(id.0).fetch_optional(&mut **tx).await?;
-    let archived = row::optional_time(&found.ok_or(SaleRefusal::NoSuchGoods)?, "archived_at_ms")?;
-    if archived.is_some() { Err(SaleRefusal::GoodsArchived) } else { Ok(()) }
+    let query = query!("SELECT archived_at_ms FROM goods WHERE id = $1"; id);
+    let archived: Option<Option<Timestamp>> = tx.optional(query, column("archived_at_ms")).await?;
+    match archived.ok_or(SaleRefusal::NoSuchGoods)? {
+        Some(_) => Err(SaleRefusal::GoodsArchived),
+        None => Ok(()),
+    }
 }
 
 /// A change that is written and not committed. Its transaction locks the sale and the catalogue.
@@ -244,7 +216,7 @@ async fn apply_change(
     let columns: Vec<&str> = definition!().split(", ").collect();
     let values = columns.iter().enumerate().map(|(n, column)| format!("{column} = ${}", n + 1));
     let sql = format!("UPDATE sales SET {} WHERE id = ${}", Vec::from_iter(values).join(", "), columns.len() + 1);
-    bind_definition(sqlx::query(AssertSqlSafe(sql)), &after).bind(id.0).execute(&mut *tx).await?;
+    tx.run(bound(bound(query!(AssertSqlSafe(sql)), definition_values(&after)), [id.value()])).await?;
     crate::draws::follow_sale(&mut tx, Some(&before), &after).await?;
     crate::waiting_rooms::places::follow_sale(&mut tx, &after).await?;
     log(&mut tx, actor, change.audit_action(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
@@ -257,14 +229,14 @@ impl SaleStore<'_> {
     /// public in time.
     pub(super) async fn give_spread_seeds(self) -> Result<(), StoreError> {
         let sql = "SELECT id FROM sales WHERE spread_seed IS NULL AND state IN ('draft', 'scheduled') ORDER BY id";
-        let sales: Vec<i64> = self.all(sqlx::query(sql), |row| row::int(row, "id")).await?;
+        let sales: Vec<i64> = self.all(query!(sql), column("id")).await?;
         if sales.is_empty() {
             return Ok(());
         }
         let mut tx = self.begin().await?;
         for id in sales {
             let sql = "UPDATE sales SET spread_seed = $2 WHERE id = $1 AND spread_seed IS NULL";
-            sqlx::query(sql).bind(id).bind(random_seed().to_hex()).execute(&mut *tx).await?;
+            tx.run(query!(sql; id, random_seed().to_hex())).await?;
         }
         touch(&mut tx).await?;
         Ok(tx.commit().await?)
@@ -280,7 +252,7 @@ impl SaleStore<'_> {
     /// Sales that were retired at this time or later.
     pub async fn sales_retired_since(self, since: Timestamp) -> Result<Vec<Sale>, StoreError> {
         let sql = select!(columns, "FROM sales WHERE retired_at_ms >= $1 ORDER BY id");
-        self.all(sqlx::query(sql).bind(since.as_millisecond()), sale).await
+        self.all(query!(sql; since), sale).await
     }
 
     /// Raises the version of a sale above another one, so that its definition counts as newer.
@@ -288,15 +260,14 @@ impl SaleStore<'_> {
         let mut tx = self.begin().await?;
         lock(&mut tx, id).await?;
         touch(&mut tx).await?;
-        let sql = "UPDATE sales SET version = $2 + 1 WHERE id = $1 AND version <= $2";
-        sqlx::query(sql).bind(id.0).bind(above).execute(&mut *tx).await?;
+        tx.run(query!("UPDATE sales SET version = $2 + 1 WHERE id = $1 AND version <= $2"; id, above)).await?;
         Ok(tx.commit().await?)
     }
 
     /// Sales before `before`, newest first.
     pub async fn sales_before(self, before: Option<SaleId>, limit: i64) -> Result<Vec<Sale>, StoreError> {
         let sql = select!(columns, "FROM sales WHERE id < $1 ORDER BY id DESC LIMIT $2");
-        self.all(sqlx::query(sql).bind(before.map_or(i64::MAX, |id| id.0)).bind(limit), sale).await
+        self.all(query!(sql; before.map_or(i64::MAX, |id| id.0), limit), sale).await
     }
 
     /// Every sale, newest first.
@@ -307,16 +278,16 @@ impl SaleStore<'_> {
     /// The live and paused sales, each with its units in live orders.
     pub async fn sold_units(self) -> Result<Vec<(SaleId, i64)>, StoreError> {
         let sql = "SELECT id, sold FROM sales WHERE state IN ('live', 'paused')";
-        let units = |row: &AnyRow| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?));
-        self.all(sqlx::query(sql), units).await
+        let units = |row: &AnyRow| Ok((row::get(row, "id")?, row::int(row, "sold")?));
+        self.all(query!(sql), units).await
     }
 
     pub(super) async fn sales_where(self, sql: &'static str) -> Result<Vec<Sale>, StoreError> {
-        self.all(sqlx::query(sql), sale).await
+        self.all(query!(sql), sale).await
     }
 
     pub async fn get(self, id: SaleId) -> Result<Option<Sale>, StoreError> {
-        self.optional(sqlx::query(select!(columns, "FROM sales WHERE id = $1")).bind(id.0), sale).await
+        self.optional(query!(select!(columns, "FROM sales WHERE id = $1"); id), sale).await
     }
 
     /// Changes a sale and logs the actor. Returns the changed sale. If an earlier attempt of the request has changed
@@ -353,8 +324,7 @@ impl SaleStore<'_> {
     pub async fn due(self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT id FROM sales WHERE retired_at_ms IS NULL AND ((state = 'scheduled' AND opens_at_ms <= $1)
                OR (state IN ('scheduled', 'live', 'paused') AND closes_at_ms <= $1)) ORDER BY id";
-        let due = sqlx::query(sql).bind(self.ask_time().await?.as_millisecond());
-        self.all(due, |row| Ok(SaleId(row::int(row, "id")?))).await
+        self.all(query!(sql; self.ask_time().await?), column("id")).await
     }
 
     /// Opens or closes a sale that is due. Does not wait for a locked sale. `None` if it is not due any more, because
@@ -371,16 +341,15 @@ impl SaleStore<'_> {
     /// The time until the next scheduled sale opens; zero if one is due.
     pub async fn time_to_next_opening(self) -> Result<Option<Duration>, StoreError> {
         let sql = "SELECT MIN(opens_at_ms) AS next FROM sales WHERE state = 'scheduled'";
-        let row = sqlx::query(sql).fetch_one(&self.pool).await?;
-        let Some(next) = row::optional_time(&row, "next")? else { return Ok(None) };
+        let next: Option<Timestamp> = self.one(query!(sql), column("next")).await?;
+        let Some(next) = next else { return Ok(None) };
         Ok(Some(Duration::try_from(next.duration_since(self.ask_time().await?)).unwrap_or_default()))
     }
 
     /// Starts a new epoch of a sale's keys in Redis. Returns the sale with the new epoch.
     pub async fn next_epoch(self, id: SaleId) -> Result<Sale, StoreError> {
         let sql = concat!("UPDATE sales SET epoch = epoch + 1 WHERE id = $1 RETURNING ", columns!());
-        let row = sqlx::query(sql).bind(id.0).fetch_one(&self.pool).await?;
-        Ok(sale(&row)?)
+        self.one(query!(sql; id), sale).await
     }
 
     /// Marks an ended sale as retired: every order is in the database, and the stock backend no longer has its units.
@@ -388,10 +357,9 @@ impl SaleStore<'_> {
         let mut tx = self.begin().await?;
         lock(&mut tx, id).await?;
         touch(&mut tx).await?;
-        let sql = "UPDATE sales SET retired_at_ms = $2 WHERE id = $1 AND state = 'ended'";
-        sqlx::query(sql).bind(id.0).bind(now.as_millisecond()).execute(&mut *tx).await?;
+        tx.run(query!("UPDATE sales SET retired_at_ms = $2 WHERE id = $1 AND state = 'ended'"; id, now)).await?;
         // A refund may have added a release since the check; both transactions lock the sale's row.
-        sqlx::query("DELETE FROM releases WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
+        tx.run(query!("DELETE FROM releases WHERE sale_id = $1"; id)).await?;
         Ok(tx.commit().await?)
     }
 
@@ -401,6 +369,6 @@ impl SaleStore<'_> {
         let sql = "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended' AND mode <> 'draw'
                AND (closes_at_ms IS NULL OR closes_at_ms <= $1)
                AND NOT EXISTS (SELECT 1 FROM releases WHERE sale_id = sales.id)";
-        self.all(sqlx::query(sql).bind(before.as_millisecond()), |row| Ok(SaleId(row::int(row, "id")?))).await
+        self.all(query!(sql; before), column("id")).await
     }
 }

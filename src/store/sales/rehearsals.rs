@@ -1,14 +1,12 @@
 //! Rehearsals: sales that are in no list, with test accounts that buy in them, and their removal.
 
 use boxed::boxed;
-use sqlx::AssertSqlSafe;
-
 use jiff::Timestamp;
 
 use crate::audit_log::log;
 use crate::sales::changes::touch;
 use crate::sales::{columns, lock};
-use crate::{ListLock, MAX_ROWS, NewSession, SaleStore, StoreError, User, placeholders};
+use crate::{ListLock, MAX_ROWS, NewSession, SaleStore, StoreError, User, for_rows};
 use domain::{AuditAction, Sale, SaleId};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
@@ -69,28 +67,21 @@ impl SaleStore<'_> {
     ) -> Result<(), StoreError> {
         for (users, sessions) in users.chunks(MAX_ROWS).zip(sessions.chunks(MAX_ROWS)) {
             let mut tx = self.begin().await?;
-            let sql = format!(
-                "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, rehearsal) VALUES {}",
-                placeholders(users.len(), 7)
-            );
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for user in users {
-                query = query.bind(user.id.to_string()).bind(&user.username).bind(user.username.to_lowercase());
-                query = query.bind(&user.password_hash).bind(user.role.as_str());
-                query = query.bind(user.created_at.as_millisecond()).bind(sale.0);
-            }
-            query.execute(&mut *tx).await?;
-            let sql = format!(
-                "INSERT INTO sessions (id, user_id, created_at_ms, seen_at_ms, expires_at_ms, address, agent) VALUES {}",
-                placeholders(users.len(), 7)
-            );
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for (user, session) in users.iter().zip(sessions) {
-                let issued = session.issued_at.as_millisecond();
-                query = query.bind(session.id.to_string()).bind(user.id.to_string()).bind(issued).bind(issued);
-                query = query.bind(session.expires_at.as_millisecond()).bind(&session.address).bind(&session.agent);
-            }
-            query.execute(&mut *tx).await?;
+            let sql = "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, rehearsal)
+                 VALUES $rows";
+            tx.run_all(for_rows(sql, users, |user| {
+                let User { id, username, password_hash, role, created_at, .. } = user;
+                values![id, username, username.to_lowercase(), password_hash, role, created_at, sale]
+            }))
+            .await?;
+            let sql = "INSERT INTO sessions (id, user_id, created_at_ms, seen_at_ms, expires_at_ms, address, agent)
+                 VALUES $rows";
+            let sessions: Vec<(&User, &NewSession)> = users.iter().zip(sessions).collect();
+            tx.run_all(for_rows(sql, &sessions, |(user, session)| {
+                let NewSession { id, issued_at, expires_at, address, agent, .. } = session;
+                values![id, user.id, issued_at, issued_at, expires_at, address, agent]
+            }))
+            .await?;
             tx.commit().await?;
         }
         Ok(())
@@ -105,7 +96,7 @@ impl SaleStore<'_> {
         touch(&mut tx).await?;
         tx.lock_list(ListLock::Exclusive, sale).await?;
         for sql in DELETE_ALL {
-            sqlx::query(sql).bind(sale.0).execute(&mut *tx).await?;
+            tx.run(query!(sql; sale)).await?;
         }
         log(&mut tx, actor, AuditAction::Delete, &format!("sale {sale}"), Some(&before), None, now).await?;
         tx.commit().await?;
@@ -115,16 +106,16 @@ impl SaleStore<'_> {
     /// Deletes counters and alarms of sales that no longer exist. A process may store some while the sale is being
     /// removed.
     pub async fn delete_orphaned_counters(self) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM tallies WHERE sale_id NOT IN (SELECT id FROM sales)").execute(&self.pool).await?;
-        sqlx::query("DELETE FROM sale_alarms WHERE sale_id NOT IN (SELECT id FROM sales)").execute(&self.pool).await?;
-        Ok(())
+        self.run(query!("DELETE FROM tallies WHERE sale_id NOT IN (SELECT id FROM sales)")).await?;
+        self.run(query!("DELETE FROM sale_alarms WHERE sale_id NOT IN (SELECT id FROM sales)")).await
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::Store;
+    use crate::{Store, column};
     use jiff::SignedDuration;
+    use sqlx::AssertSqlSafe;
     use uuid::Uuid;
 
     use super::*;
@@ -145,8 +136,8 @@ mod tests {
     }
 
     async fn rows(store: &Store, table: &str) -> i64 {
-        let sql = AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
-        sqlx::query_scalar(sql).fetch_one(&store.pool).await.unwrap()
+        let sql = AssertSqlSafe(format!("SELECT COUNT(*) AS n FROM {table}"));
+        store.one(query!(sql), column("n")).await.unwrap()
     }
 
     #[tokio::test]

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use boxed::boxed;
 use jiff::Timestamp;
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
 
 use crate::sales::columns;
-use crate::{OrderTotals, SaleStore, StoreError, for_rows, int, row, text};
+use crate::{OrderTotals, SaleStore, StoreError, column, for_rows, row};
 use base::counters::CounterSnapshot;
 use domain::sale_digest::Group;
 use domain::sale_digest::{AGE_BOUNDS_MS, OrderFact};
@@ -56,7 +57,7 @@ impl SaleStore<'_> {
         }
         let waiters = "SELECT state, COUNT(*) AS accounts FROM waiters WHERE sale_id = $1 GROUP BY state";
         let read = |row: &_| Ok((row::text(row, "state")?, row::int(row, "accounts")?));
-        digest.waiters = self.all(sqlx::query(waiters).bind(sale.id.0), read).await?.into_iter().collect();
+        digest.waiters = self.all(query!(waiters; sale.id), read).await?.into_iter().collect();
         Ok(digest)
     }
 
@@ -69,18 +70,13 @@ impl SaleStore<'_> {
              FROM orders LEFT JOIN order_events ON order_events.order_id = orders.id AND order_events.status = 'paid'
                LEFT JOIN users ON users.id = orders.user_id
              WHERE orders.sale_id = $1 AND orders.id > $2 ORDER BY orders.id LIMIT $3";
-        let query = sqlx::query(sql).bind(sale.0).bind(after).bind(BATCH_SIZE);
+        let query = query!(sql; sale, after, BATCH_SIZE);
         let read = |row: &_| {
-            let fact = OrderFact {
-                units: row::int(row, "quantity")?,
-                status: row::parsed(row, "status")?,
-                reason: row.try_get("reason")?,
-                reserved_at: row::time(row, "reserved_at_ms")?,
-                paid_at: row::optional_time(row, "paid_at_ms")?,
-                ended_at: row::optional_time(row, "ended_at_ms")?,
-                registered_at: row::optional_time(row, "registered_at_ms")?,
-            };
-            Ok((row::parsed(row, "id")?, fact))
+            let fact = read!(row => OrderFact {
+                units: "quantity", status, reason, reserved_at: "reserved_at_ms", paid_at: "paid_at_ms",
+                ended_at: "ended_at_ms", registered_at: "registered_at_ms",
+            })?;
+            Ok((row::get(row, "id")?, fact))
         };
         self.all(query, read).await
     }
@@ -93,7 +89,7 @@ impl SaleStore<'_> {
              FROM (SELECT NTILE(10) OVER (ORDER BY at_ms, entry) AS tenth, won FROM ({took_part}) AS places) AS tenths
              WHERE $2 >= 0 GROUP BY tenth ORDER BY tenth"
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.id.0).bind(sale.total);
+        let query = query!(AssertSqlSafe(sql); sale.id, sale.total);
         self.all(query, |row| Ok(Group { all: row::int(row, "accounts")?, won: row::int(row, "won")? })).await
     }
 
@@ -109,7 +105,7 @@ impl SaleStore<'_> {
                    FROM ({took_part}) AS places JOIN users ON users.id = places.user_id) AS ages
              WHERE $2 >= 0 GROUP BY age"
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.id.0).bind(sale.total).bind(opened.as_millisecond());
+        let query = query!(AssertSqlSafe(sql); sale.id, sale.total, opened);
         let read = |row: &_| {
             let group = Group { all: row::int(row, "accounts")?, won: row::int(row, "won")? };
             Ok((row::int(row, "age")? as usize, group))
@@ -124,31 +120,25 @@ impl SaleStore<'_> {
     /// The digest that was stored when nothing of the sale was under way any more.
     pub async fn kept_digest(self, sale: SaleId) -> Result<Option<SaleDigest>, StoreError> {
         let sql = "SELECT digest FROM sale_reports WHERE sale_id = $1";
-        let read = |row: &_| {
-            let text = row::text(row, "digest")?;
-            serde_json::from_str(&text).map_err(|_| row::undecodable("digest"))
-        };
-        self.optional(sqlx::query(sql).bind(sale.0), read).await
+        self.optional(query!(sql; sale), |row| row::json(row, "digest")).await
     }
 
     /// Stores the digest of a sale, unless it has one already.
     pub async fn keep_digest(self, sale: SaleId, digest: &SaleDigest, now: Timestamp) -> Result<(), StoreError> {
         let text = serde_json::to_string(digest).map_err(|error| sqlx::Error::Encode(error.into()))?;
         let sql = "INSERT INTO sale_reports (sale_id, at_ms, digest) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
-        sqlx::query(sql).bind(sale.0).bind(now.as_millisecond()).bind(text).execute(&self.pool).await?;
-        Ok(())
+        self.run(query!(sql; sale, now, text)).await
     }
 
     /// Sales that are over and have no stored digest.
     pub async fn sales_without_digest(self, limit: i64) -> Result<Vec<Sale>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM sales WHERE state = 'ended' AND shadow = 0 AND ",
+        let sql = select!(
+            columns,
+            "FROM sales WHERE state = 'ended' AND shadow = 0 AND ",
             super::is_over!(),
             " AND NOT EXISTS (SELECT 1 FROM sale_reports WHERE sale_id = sales.id) ORDER BY id LIMIT $1"
         );
-        self.all(sqlx::query(sql).bind(limit), super::sale).await
+        self.all(query!(sql; limit), super::sale).await
     }
 
     /// The previous sale: the latest one of the same goods, or of any goods. A running sale counts once it has sold
@@ -163,7 +153,7 @@ impl SaleStore<'_> {
         let end = "ORDER BY opens_at_ms DESC, id DESC LIMIT 1";
         for goods in ["goods_id = $3", "$3 > 0"] {
             let sql = format!("{begin} AND {goods} {end}");
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(opened.as_millisecond()).bind(of.id.0).bind(of.goods_id.0);
+            let query = query!(AssertSqlSafe(sql); opened, of.id, of.goods_id);
             if let Some(found) = self.optional(query, super::sale).await? {
                 return Ok(Some(found));
             }
@@ -176,7 +166,7 @@ impl SaleStore<'_> {
         let sql = "SELECT CAST(COALESCE(SUM(partial_refunds.amount), 0) AS BIGINT) AS amount FROM orders
                JOIN partial_refunds ON partial_refunds.order_id = orders.id
              WHERE orders.sale_id = $1 AND orders.status = 'paid'";
-        let amount = self.optional(sqlx::query(sql).bind(sale.id.0), |row| row::int(row, "amount")).await?;
+        let amount = self.optional(query!(sql; sale.id), column("amount")).await?;
         Ok(Money { amount: amount.unwrap_or_default(), ..sale.price })
     }
 
@@ -184,7 +174,7 @@ impl SaleStore<'_> {
     pub async fn paid_shipping(self, sale: &Sale) -> Result<Money, StoreError> {
         let sql = "SELECT CAST(COALESCE(SUM(shipping), 0) AS BIGINT) AS amount FROM orders
              WHERE sale_id = $1 AND status = 'paid'";
-        let amount = self.optional(sqlx::query(sql).bind(sale.id.0), |row| row::int(row, "amount")).await?;
+        let amount = self.optional(query!(sql; sale.id), column("amount")).await?;
         Ok(Money { amount: amount.unwrap_or_default(), ..sale.price })
     }
 }
@@ -200,8 +190,8 @@ pub struct OrderCounts {
     pub unreleased: i64,
 }
 
-fn numbers(text: &str) -> Result<CounterSnapshot, sqlx::Error> {
-    serde_json::from_str(text).map_err(|_| row::undecodable("numbers"))
+fn numbers(row: &AnyRow) -> Result<CounterSnapshot, sqlx::Error> {
+    row::json(row, "numbers")
 }
 
 fn written(numbers: &CounterSnapshot) -> String {
@@ -219,11 +209,9 @@ impl SaleStore<'_> {
     ) -> Result<(), StoreError> {
         let sql = "INSERT INTO tallies (sale_id, process, at_ms, numbers) VALUES $rows ON CONFLICT (sale_id, process)
              DO UPDATE SET at_ms = excluded.at_ms, numbers = excluded.numbers";
-        for query in for_rows(sql, registry, |(sale, numbers)| {
-            [int(sale.0), text(process), int(now.as_millisecond()), text(written(numbers))]
-        }) {
+        for query in for_rows(sql, registry, |(sale, numbers)| values![sale, process, now, written(numbers)]) {
             let mut tx = self.begin().await?;
-            query.execute(&mut *tx).await?;
+            tx.run(query).await?;
             tx.commit().await?;
         }
         Ok(())
@@ -232,12 +220,8 @@ impl SaleStore<'_> {
     /// The sum of a sale's counters over all processes but one.
     pub async fn counters_of_others(self, sale: SaleId, process: &str) -> Result<CounterSnapshot, StoreError> {
         let sql = "SELECT numbers FROM tallies WHERE sale_id = $1 AND process <> $2";
-        let rows = sqlx::query(sql).bind(sale.0).bind(process).fetch_all(&self.pool).await?;
-        let mut sum = CounterSnapshot::default();
-        for row in &rows {
-            sum = sum.plus(&numbers(&row::text(row, "numbers")?)?);
-        }
-        Ok(sum)
+        let all = self.all(query!(sql; sale, process), numbers).await?;
+        Ok(all.iter().fold(CounterSnapshot::default(), |sum, counters| sum.plus(counters)))
     }
 
     /// Folds the rows of processes that have not written since `before` into one row per sale. Returns the number of
@@ -245,21 +229,21 @@ impl SaleStore<'_> {
     pub async fn fold_counters(self, before: Timestamp, now: Timestamp) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "DELETE FROM tallies WHERE at_ms < $1 AND process <> $2 RETURNING sale_id, numbers";
-        let gone = sqlx::query(sql).bind(before.as_millisecond()).bind(FOLDED).fetch_all(&mut *tx).await?;
+        let gone = tx.fetch_all(query!(sql; before, FOLDED)).await?;
         let mut sums: BTreeMap<i64, CounterSnapshot> = BTreeMap::new();
         for row in &gone {
             let sum = sums.entry(row::int(row, "sale_id")?).or_default();
-            *sum = sum.plus(&numbers(&row::text(row, "numbers")?)?);
+            *sum = sum.plus(&numbers(row)?);
         }
         for (sale, sum) in sums {
             // This creates the row, or locks the existing one.
             let sql = "INSERT INTO tallies (sale_id, process, at_ms, numbers) VALUES ($1, $2, $3, '{}')
                  ON CONFLICT (sale_id, process) DO UPDATE SET at_ms = excluded.at_ms RETURNING numbers";
-            let known = sqlx::query(sql);
-            let known = known.bind(sale).bind(FOLDED).bind(now.as_millisecond()).fetch_one(&mut *tx).await?;
-            let sum = sum.plus(&numbers(&row::text(&known, "numbers")?)?);
-            let write = sqlx::query("UPDATE tallies SET numbers = $3 WHERE sale_id = $1 AND process = $2");
-            write.bind(sale).bind(FOLDED).bind(written(&sum)).execute(&mut *tx).await?;
+            let known = tx.one(query!(sql; sale, FOLDED, now), numbers).await?;
+            let sum = sum.plus(&known);
+            let query = query!("UPDATE tallies SET numbers = $3 WHERE sale_id = $1 AND process = $2"; sale, FOLDED,
+                written(&sum));
+            tx.run(query).await?;
         }
         tx.commit().await?;
         Ok(gone.len())
@@ -274,8 +258,7 @@ impl SaleStore<'_> {
     /// Units in pending releases of a sale. The table is short: releases are deleted as soon as they are done.
     pub async fn unreleased(self, sale: SaleId) -> Result<i64, StoreError> {
         let sql = "SELECT CAST(COALESCE(SUM(quantity), 0) AS BIGINT) AS units FROM releases WHERE sale_id = $1";
-        let row = sqlx::query(sql).bind(sale.0).fetch_one(&self.pool).await?;
-        Ok(row::int(&row, "units")?)
+        self.one(query!(sql; sale), column("units")).await
     }
 }
 
@@ -299,17 +282,16 @@ impl SaleStore<'_> {
         for alarm in ended {
             let end =
                 "UPDATE sale_alarms SET ended_at_ms = $3 WHERE sale_id = $1 AND alarm = $2 AND ended_at_ms IS NULL";
-            sqlx::query(end).bind(sale.0).bind(alarm.as_str()).bind(now).execute(&mut *tx).await?;
+            tx.run(query!(end; sale, alarm, now)).await?;
         }
         for alarm in rose {
             let go_on =
                 "UPDATE sale_alarms SET ended_at_ms = NULL WHERE sale_id = $1 AND alarm = $2 AND ended_at_ms > $3
                  AND NOT EXISTS (SELECT 1 FROM sale_alarms WHERE sale_id = $1 AND alarm = $2 AND ended_at_ms IS NULL)";
-            let go_on = sqlx::query(go_on).bind(sale.0).bind(alarm.as_str()).bind(now - MIN_GAP_MS);
-            if go_on.execute(&mut *tx).await?.rows_affected() == 0 {
+            if tx.changed(query!(go_on; sale, alarm, now - MIN_GAP_MS)).await? == 0 {
                 let rise =
                     "INSERT INTO sale_alarms (sale_id, alarm, rose_at_ms) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
-                sqlx::query(rise).bind(sale.0).bind(alarm.as_str()).bind(now).execute(&mut *tx).await?;
+                tx.run(query!(rise; sale, alarm, now)).await?;
             }
         }
         tx.commit().await?;
@@ -320,12 +302,8 @@ impl SaleStore<'_> {
     pub async fn alarms(self, sale: SaleId, limit: i64) -> Result<Vec<AlarmEvent>, StoreError> {
         let sql = "SELECT alarm, rose_at_ms, ended_at_ms FROM sale_alarms WHERE sale_id = $1
              ORDER BY rose_at_ms DESC, alarm DESC LIMIT $2";
-        let rows = sqlx::query(sql).bind(sale.0).bind(limit).fetch_all(&self.pool).await?;
-        let event = |row| -> Result<AlarmEvent, sqlx::Error> {
-            let (alarm, rose_at) = (row::parsed(row, "alarm")?, row::time(row, "rose_at_ms")?);
-            Ok(AlarmEvent { alarm, rose_at, ended_at: row::optional_time(row, "ended_at_ms")? })
-        };
-        Ok(rows.iter().map(event).collect::<Result<_, _>>()?)
+        let event = |row: &AnyRow| read!(row => AlarmEvent { alarm, rose_at: "rose_at_ms", ended_at: "ended_at_ms" });
+        self.all(query!(sql; sale, limit), event).await
     }
 }
 
@@ -362,7 +340,7 @@ mod tests {
         // Processes that end later are folded into the same row.
         assert_eq!(store.sales().fold_counters(at(200), at(201)).await.unwrap(), 2);
         assert_eq!(store.sales().counters_of_others(one, "x").await.unwrap(), snapshot(14));
-        let rows: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM tallies").fetch_one(&store.pool).await.unwrap();
+        let rows: i64 = store.one(query!("SELECT COUNT(*) AS n FROM tallies"), column("n")).await.unwrap();
         assert_eq!(rows, 2);
     }
 

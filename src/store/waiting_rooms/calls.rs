@@ -2,16 +2,17 @@
 //! one transaction that checks under the list's lock whether it is still due, so it may run twice.
 
 use boxed::boxed;
-use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
+use sqlx::any::AnyRow;
+
 use crate::accounts::is_closed;
 use crate::audit_log::log;
 use crate::waiting_rooms::{WaitingRoom, lock};
-use crate::{AnyQuery, LockPatience, StoreError, Tx, WaitingRoomStore, for_ids, goods, int, mail, row, sales};
+use crate::{AnyQuery, LockPatience, StoreError, Tx, WaitingRoomStore, column, for_ids, goods, mail, row, sales};
 use domain::draw::EntryId;
 use domain::waiting_room::{SEAT_GRACE_MS, closed_segment};
 use domain::{
@@ -47,21 +48,20 @@ macro_rules! taken_seats {
 impl WaitingRoomStore<'_> {
     /// Waiting rooms of live sales.
     pub async fn running(self) -> Result<Vec<SaleId>, StoreError> {
-        let sql = "SELECT id FROM sales WHERE mode = 'queue' AND state = 'live' ORDER BY id";
-        self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
+        self.all(query!("SELECT id FROM sales WHERE mode = 'queue' AND state = 'live' ORDER BY id"), column("id")).await
     }
 
     /// Sales whose list is not locked.
     pub async fn open_lists(self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT id FROM sales JOIN queues ON sale_id = id WHERE retired_at_ms IS NULL AND mode = 'queue'
              AND locked_at_ms IS NULL ORDER BY id";
-        self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
+        self.all(query!(sql), column("id")).await
     }
 
     /// Records whether Redis gives places of a list, which means that the database may lack some.
     pub async fn set_gathers(self, id: SaleId, gathers: bool) -> Result<(), StoreError> {
         let sql = "UPDATE queues SET gathers = $2 WHERE sale_id = $1";
-        Ok(sqlx::query(sql).bind(id.0).bind(i64::from(gathers)).execute(&self.pool).await.map(drop)?)
+        self.run(query!(sql; id, gathers)).await
     }
 
     /// Locks the list of a waiting room once its time has come. From then on shoppers join later segments. Returns when
@@ -81,8 +81,8 @@ impl WaitingRoomStore<'_> {
         if sale.window.opens_at.is_none_or(|opens| tx.now < plan.locks_at(opens)) {
             return Ok(None);
         }
-        let sql = "UPDATE queues SET locked_at_ms = $2 WHERE sale_id = $1";
-        sqlx::query(sql).bind(id.0).bind(tx.now.as_millisecond()).execute(&mut *tx).await?;
+        let query = query!("UPDATE queues SET locked_at_ms = $2 WHERE sale_id = $1"; id, tx.now);
+        tx.run(query).await?;
         let now = tx.now;
         tx.commit().await?;
         Ok(Some(now))
@@ -92,10 +92,7 @@ impl WaitingRoomStore<'_> {
     pub async fn segment_entries(self, sale: SaleId, segment: i64) -> Result<Vec<(i64, EntryId)>, StoreError> {
         let sql = "SELECT number, entry FROM queue_places WHERE sale_id = $1 AND segment = $2 AND called_at_ms IS NULL
              ORDER BY number";
-        let rows = sqlx::query(sql).bind(sale.0).bind(segment).fetch(&self.pool).map_err(StoreError::from);
-        rows.and_then(|row| async move { Ok((row::int(&row, "number")?, row::parsed(&row, "entry")?)) })
-            .try_collect()
-            .await
+        self.all(query!(sql; sale, segment), |row| Ok((row::get(row, "number")?, row::get(row, "entry")?))).await
     }
 
     /// Later segments that are over, not closed yet, and have places.
@@ -112,8 +109,7 @@ impl WaitingRoomStore<'_> {
         }
         let sql = "SELECT DISTINCT segment FROM queue_places WHERE sale_id = $1 AND called_at_ms IS NULL
                AND segment > $2 AND segment <= $3 ORDER BY segment";
-        let query = sqlx::query(sql).bind(id.0).bind(after).bind(last);
-        let mut segments = self.all(query, |row| row::int(row, "segment")).await?;
+        let mut segments = self.all(query!(sql; id, after, last), column("segment")).await?;
         // The last segment is closed even if it is empty, so that it is checked only once.
         if segments.last() != Some(&last) {
             segments.push(last);
@@ -131,11 +127,10 @@ impl WaitingRoomStore<'_> {
         if segment.places > 0 {
             let sql = "INSERT INTO queue_segments (sale_id, segment, places, marks) VALUES ($1, $2, $3, $4)";
             let marks = serde_json::to_string(&segment.marks).map_err(|e| sqlx::Error::Encode(e.into()))?;
-            let query = sqlx::query(sql).bind(id.0).bind(segment.segment).bind(segment.places);
-            query.bind(marks).execute(&mut *tx).await?;
+            tx.run(query!(sql; id, segment.segment, segment.places, marks)).await?;
         }
         let sql = "UPDATE queues SET closed_segment = $2, root = COALESCE(root, $3) WHERE sale_id = $1";
-        sqlx::query(sql).bind(id.0).bind(segment.segment).bind(root).execute(&mut *tx).await?;
+        tx.run(query!(sql; id, segment.segment, root)).await?;
         Ok(tx.commit().await?)
     }
 
@@ -147,15 +142,17 @@ impl WaitingRoomStore<'_> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some((room, _, plan)) = running(&mut tx, id).await? else { return Ok(0) };
         let Some(closed) = room.closed_segment.filter(|_| !room.held) else { return Ok(0) };
-        let seats = occupied_seats(id, plan, tx.now).fetch_one(&mut *tx).await?;
+        let query = occupied_seats(id, plan, tx.now);
+        let seats = tx.one(query, column("places")).await?;
         // Read after the seats. An order arriving in between is then counted twice (too few calls), never missed (too
         // many).
         let Some(sale) = sales::read(&mut tx, id).await? else { return Ok(0) };
         let left = sale.total - sale.sold;
-        let mut calls = rules::calls(left, row::int(&seats, "places")?, sale.per_user_limit).min(MAX_CALLS);
+        let mut calls = rules::calls(left, seats, sale.per_user_limit).min(MAX_CALLS);
         if let Some(most) = room.per_minute {
-            let called = called_since(id, tx.now - LAST_MINUTE).fetch_one(&mut *tx).await?;
-            calls = calls.min(most - row::int(&called, "places")?);
+            let query = called_since(id, tx.now - LAST_MINUTE);
+            let called: i64 = tx.one(query, column("places")).await?;
+            calls = calls.min(most - called);
         }
         let turns = next_turns(&mut tx, id, closed, calls).await?;
         let Some(last) = turns.iter().map(|turn| turn.place).max().max(room.serving) else { return Ok(0) };
@@ -169,8 +166,7 @@ impl WaitingRoomStore<'_> {
         mail::notify_all(&mut tx, &called, MailKind::TurnCalled, &facts, Some(until)).await?;
         let sql =
             "UPDATE queues SET called = called + $2, serving_segment = $3, serving_number = $4 WHERE sale_id = $1";
-        let query = sqlx::query(sql).bind(id.0).bind(turns.len() as i64).bind(last.segment).bind(last.number);
-        query.execute(&mut *tx).await?;
+        tx.run(query!(sql; id, turns.len() as i64, last.segment, last.number)).await?;
         tx.commit().await?;
         Ok(turns.len())
     }
@@ -187,16 +183,13 @@ impl WaitingRoomStore<'_> {
         let Some((_, _, plan)) = running(&mut tx, id).await? else { return Ok(0) };
         let since = tx.now - lost - SignedDuration::from_secs(plan.seat_s);
         let sql = concat!("SELECT user_id", taken_seats!());
-        let called = sqlx::query(sql).bind(id.0).bind(since.as_millisecond()).fetch_all(&mut *tx).await?;
-        let mut users = called.iter().map(|row| row::parsed(row, "user_id")).collect::<Result<Vec<UserId>, _>>()?;
+        let mut users: Vec<UserId> = tx.all(query!(sql; id, since), column("user_id")).await?;
         users.retain(|user| stands_still(*user));
         let sql =
             "UPDATE queue_places SET called_at_ms = CASE WHEN called_at_ms < $3 THEN called_at_ms + $2 ELSE $3 + $2 END
              WHERE sale_id = $1 AND user_id IN $ids";
-        let before = [int(id.0), int(lost.as_millis() as i64), int((tx.now - lost).as_millisecond())];
-        for query in for_ids(sql, &before, &users) {
-            query.execute(&mut *tx).await?;
-        }
+        let before = values![id, lost.as_millis() as i64, tx.now - lost];
+        tx.run_all(for_ids(sql, &before, &users)).await?;
         tx.commit().await?;
         Ok(users.len())
     }
@@ -205,9 +198,8 @@ impl WaitingRoomStore<'_> {
     /// in the last minute.
     pub async fn activity(self, id: SaleId, plan: WaitingRoomPlan) -> Result<(i64, i64), StoreError> {
         let now = self.now().await?;
-        let seats = occupied_seats(id, plan, now).fetch_one(&self.pool).await?;
-        let calls = called_since(id, now - LAST_MINUTE).fetch_one(&self.pool).await?;
-        Ok((row::int(&seats, "places")?, row::int(&calls, "places")?))
+        let seats = self.one(occupied_seats(id, plan, now), column("places")).await?;
+        Ok((seats, self.one(called_since(id, now - LAST_MINUTE), column("places")).await?))
     }
 }
 
@@ -223,28 +215,23 @@ async fn running(tx: &mut Tx, id: SaleId) -> Result<Option<(WaitingRoom, Sale, W
 fn occupied_seats(id: SaleId, plan: WaitingRoomPlan, now: Timestamp) -> AnyQuery<'static> {
     let since = now - SignedDuration::from_millis(plan.seat_s * 1_000 + SEAT_GRACE_MS);
     let sql = concat!("SELECT COUNT(*) AS places", taken_seats!());
-    sqlx::query(sql).bind(id.0).bind(since.as_millisecond())
+    query!(sql; id, since)
 }
 
 /// Counts calls since an instant.
 fn called_since(id: SaleId, since: Timestamp) -> AnyQuery<'static> {
-    let sql = "SELECT COUNT(*) AS places FROM queue_places WHERE sale_id = $1 AND called_at_ms > $2";
-    sqlx::query(sql).bind(id.0).bind(since.as_millisecond())
+    query!("SELECT COUNT(*) AS places FROM queue_places WHERE sale_id = $1 AND called_at_ms > $2"; id, since)
 }
 
 async fn next_turns(tx: &mut Tx, id: SaleId, closed: i64, calls: i64) -> Result<Vec<Turn>, sqlx::Error> {
     let sql = "SELECT user_id, segment, number, deleted_at_ms, blocked_at_ms FROM queue_places
          LEFT JOIN users ON users.id = queue_places.user_id
          WHERE sale_id = $1 AND called_at_ms IS NULL AND segment <= $2 ORDER BY segment, number LIMIT $3";
-    let rows = sqlx::query(sql).bind(id.0).bind(closed).bind(calls.max(0)).fetch_all(&mut **tx).await?;
-    let turn = |row| {
-        Ok(Turn {
-            user_id: row::parsed(row, "user_id")?,
-            place: Place { segment: row::int(row, "segment")?, number: row::int(row, "number")? },
-            is_closed: is_closed(row)?,
-        })
+    let turn = |row: &AnyRow| {
+        let place = read!(row => Place { segment, number })?;
+        read!(row => Turn { user_id, place = place, is_closed = is_closed(row)? })
     };
-    rows.iter().map(turn).collect()
+    tx.all(query!(sql; id, closed, calls.max(0)), turn).await
 }
 
 /// Records calls in the places and their segments. The turn of a closed account is over at once.
@@ -252,14 +239,11 @@ async fn record_calls(tx: &mut Tx, id: SaleId, turns: &[Turn]) -> Result<(), sql
     for (is_closed, called_at) in [(false, tx.now.as_millisecond()), (true, 0)] {
         let users: Vec<_> = turns.iter().filter(|turn| turn.is_closed == is_closed).map(|turn| turn.user_id).collect();
         let sql = "UPDATE queue_places SET called_at_ms = $2 WHERE sale_id = $1 AND user_id IN $ids";
-        for query in for_ids(sql, &[int(id.0), int(called_at)], &users) {
-            query.execute(&mut **tx).await?;
-        }
+        tx.run_all(for_ids(sql, &values![id, called_at], &users)).await?;
     }
     for of_segment in turns.chunk_by(|one, next| one.place.segment == next.place.segment) {
         let sql = "UPDATE queue_segments SET called = called + $3 WHERE sale_id = $1 AND segment = $2";
-        let query = sqlx::query(sql).bind(id.0).bind(of_segment[0].place.segment).bind(of_segment.len() as i64);
-        query.execute(&mut **tx).await?;
+        tx.run(query!(sql; id, of_segment[0].place.segment, of_segment.len() as i64)).await?;
     }
     Ok(())
 }
@@ -300,7 +284,7 @@ impl WaitingRoomStore<'_> {
         };
         if after != before {
             let sql = "UPDATE queues SET held = $2, per_minute = $3 WHERE sale_id = $1";
-            sqlx::query(sql).bind(sale.0).bind(i64::from(after.held)).bind(after.per_minute).execute(&mut *tx).await?;
+            tx.run(query!(sql; sale, after.held, after.per_minute)).await?;
             let now = tx.now;
             log(&mut tx, actor, AuditAction::Pace, &format!("sale {sale}"), Some(&before), Some(&after), now).await?;
             tx.commit().await?;

@@ -9,7 +9,6 @@ pub(super) mod places;
 
 use boxed::boxed;
 use jiff::Timestamp;
-use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::audit::{Snapshot, Steps};
@@ -52,31 +51,15 @@ macro_rules! columns {
 }
 
 fn room(row: &AnyRow) -> Result<WaitingRoom, sqlx::Error> {
-    let segment: Option<i64> = row.try_get("serving_segment")?;
-    let number: Option<i64> = row.try_get("serving_number")?;
-    Ok(WaitingRoom {
-        sale_id: SaleId(row::int(row, "sale_id")?),
-        seed: row::parsed(row, "seed")?,
-        locked_at: row::optional_time(row, "locked_at_ms")?,
-        gathers: row::int(row, "gathers")? == 1,
-        root: row.try_get("root")?,
-        joined: row::int(row, "joined")?,
-        called: row::int(row, "called")?,
-        closed_segment: row.try_get("closed_segment")?,
-        serving: segment.zip(number).map(|(segment, number)| Place { segment, number }),
-        held: row::int(row, "held")? == 1,
-        per_minute: row.try_get("per_minute")?,
+    let (segment, number): (Option<i64>, _) = (row::get(row, "serving_segment")?, row::get(row, "serving_number")?);
+    read!(row => WaitingRoom {
+        sale_id, seed, locked_at: "locked_at_ms", gathers, root, joined, called, closed_segment,
+        serving = segment.zip(number).map(|(segment, number)| Place { segment, number }), held, per_minute,
     })
 }
 
 fn segment(row: &AnyRow) -> Result<Segment, sqlx::Error> {
-    let marks = row::text(row, "marks")?;
-    Ok(Segment {
-        segment: row::int(row, "segment")?,
-        places: row::int(row, "places")?,
-        called: row::int(row, "called")?,
-        marks: serde_json::from_str(&marks).map_err(|_| row::undecodable("marks"))?,
-    })
+    read!(row => Segment { segment, places, called, marks = row::json(row, "marks")? })
 }
 
 #[boxed]
@@ -84,14 +67,14 @@ impl WaitingRoomStore<'_> {
     /// The waiting room of a sale; `None` in another mode and for a draft.
     pub async fn get(self, sale: SaleId) -> Result<Option<WaitingRoom>, StoreError> {
         let sql = select!(columns, "FROM queues WHERE sale_id = $1");
-        self.optional(sqlx::query(sql).bind(sale.0), room).await
+        self.optional(query!(sql; sale), room).await
     }
 
     /// The closed segments of a waiting room with shoppers who are not called yet, in order.
     pub async fn waiting_segments(self, sale: SaleId) -> Result<Vec<Segment>, StoreError> {
         let sql = "SELECT segment, places, called, marks FROM queue_segments WHERE sale_id = $1 AND called < places
              ORDER BY segment";
-        self.all(sqlx::query(sql).bind(sale.0), segment).await
+        self.all(query!(sql; sale), segment).await
     }
 }
 
@@ -99,7 +82,7 @@ impl WaitingRoomStore<'_> {
 async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<WaitingRoom>, sqlx::Error> {
     tx.lock_list(ListLock::Exclusive, sale).await?;
     let sql = select!(columns, "FROM queues WHERE sale_id = $1");
-    tx.optional(sqlx::query(sql).bind(sale.0), room).await
+    tx.optional(query!(sql; sale), room).await
 }
 
 #[boxed]
@@ -129,9 +112,8 @@ impl Snapshot {
                   AND later.called_at_ms > first.joined_at_ms AND (later.segment > first.segment
                     OR (later.segment = first.segment AND later.number > first.number)))";
         let mut problems = self.problems_of(self.sales("queues", "sale_id"), &[passed_over]).await?;
-        let seeds = sqlx::query("SELECT sale_id, seed FROM queues ORDER BY sale_id");
-        let seed =
-            |row: &AnyRow| Ok::<(i64, WaitingRoomSeed), _>((row::int(row, "sale_id")?, row::parsed(row, "seed")?));
+        let seeds = query!("SELECT sale_id, seed FROM queues ORDER BY sale_id");
+        let seed = |row: &AnyRow| Ok::<(i64, WaitingRoomSeed), _>((row::int(row, "sale_id")?, row::get(row, "seed")?));
         let seeds = self.all(seeds, seed).await?;
         for (sale, seed) in seeds.into_iter().filter(|(sale, _)| self.reads(SaleId(*sale))).collect::<Vec<_>>() {
             problems.extend(self.wrong_numbers(sale, &seed).await?);
@@ -147,9 +129,9 @@ impl Snapshot {
         while let Some(step) = steps.next(self).await? {
             let read = |row: &AnyRow| {
                 let place = Place { segment: row::int(row, "segment")?, number: row::int(row, "number")? };
-                Ok::<(UserId, EntryId, Place), _>((row::parsed(row, "user_id")?, row::parsed(row, "entry")?, place))
+                Ok::<(UserId, EntryId, Place), _>((row::get(row, "user_id")?, row::get(row, "entry")?, place))
             };
-            let places = self.all(step.bind(sqlx::query(sql)).bind(sale), read).await?;
+            let places = self.all(query!(sql; &step.after, &step.upto, sale), read).await?;
             let wrong = places.iter().filter(|(_, entry, place)| Place::of(seed, place.segment, *entry) != *place);
             problems.extend(wrong.map(|(user, ..)| format!("sale {sale}: the number of {user} is another one")));
         }

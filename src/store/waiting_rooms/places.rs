@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use boxed::boxed;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use crate::orders::intake::live_orders;
-use crate::{ListLock, StoreError, Tx, WaitingRoomStore, deposits, int, row, sales};
+use crate::{ListLock, StoreError, Tx, WaitingRoomStore, column, deposits, row, sales};
 use domain::draw::EntryId;
 use domain::waiting_room::present_segment;
 use domain::{
@@ -61,11 +61,9 @@ pub enum JoinOutcome {
 }
 
 fn place(row: &AnyRow) -> Result<WaitingRoomPlace, sqlx::Error> {
-    Ok(WaitingRoomPlace {
-        entry: row::parsed(row, "entry")?,
-        place: Place { segment: row::int(row, "segment")?, number: row::int(row, "number")? },
-        joined_at: row::time(row, "joined_at_ms")?,
-        called_at: row::optional_time(row, "called_at_ms")?,
+    read!(row => WaitingRoomPlace {
+        entry, place = Place { segment: row::int(row, "segment")?, number: row::int(row, "number")? },
+        joined_at: "joined_at_ms", called_at: "called_at_ms",
     })
 }
 
@@ -82,20 +80,20 @@ impl WaitingRoomStore<'_> {
     /// The account's place in the waiting room of a sale.
     pub async fn place(self, sale: SaleId, user: UserId) -> Result<Option<WaitingRoomPlace>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id = $2");
-        self.optional(sqlx::query(AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string()), place).await
+        self.optional(query!(AssertSqlSafe(sql); sale, user), place).await
     }
 
     /// The places of an account in all waiting rooms, for its export.
     pub(crate) async fn places_of(self, user: UserId) -> Result<Vec<(SaleId, WaitingRoomPlace)>, StoreError> {
         let sql = format!("SELECT sale_id, {COLUMNS} FROM queue_places WHERE user_id = $1 ORDER BY sale_id");
-        let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), place(row)?));
-        self.all(sqlx::query(AssertSqlSafe(sql)).bind(user.to_string()), read).await
+        let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, place(row)?));
+        self.all(query!(AssertSqlSafe(sql); user), read).await
     }
 
     /// The accounts among these that have a place.
     pub async fn users_with_place(self, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, StoreError> {
         let sql = "SELECT user_id FROM queue_places WHERE sale_id = $1 AND user_id IN $ids";
-        self.all_of(sql, &[int(sale.0)], users, |row| row::parsed(row, "user_id")).await
+        self.all_of(sql, &values![sale], users, column("user_id")).await
     }
 
     /// Writes places in the first segment that Redis gave while the list was open. If an account has a place already,
@@ -215,12 +213,12 @@ impl Room {
     fn read(rows: &[AnyRow]) -> Result<Option<Room>, sqlx::Error> {
         let [room, sale] = rows else { return Ok(None) };
         Ok(Some(Room {
-            seed: row::parsed(room, "seed")?,
-            locked_at: row::optional_time(room, "locked_at_ms")?,
+            seed: row::get(room, "seed")?,
+            locked_at: row::get(room, "locked_at_ms")?,
             gathers: row::int(room, "gathers")? == 1,
             plan: sales::waiting_room_plan(sale)?,
-            deposit: sale.try_get("deposit")?,
-            state: row::parsed(sale, "state")?,
+            deposit: row::get(sale, "deposit")?,
+            state: row::get(sale, "state")?,
             window: sales::window(sale)?,
         }))
     }
@@ -267,7 +265,7 @@ async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, WaitingRoom
              ON CONFLICT (user_id, sale_id) DO NOTHING",
             rows.join(",")
         );
-        let done = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;
+        let done = tx.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
         new += done.rows_affected();
     }
     Ok(usize::try_from(new).unwrap_or(usize::MAX))
@@ -293,8 +291,8 @@ async fn exchange(
         )
     };
     let sql = places.iter().map(statement).collect::<Vec<_>>().join(";");
-    let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut **tx).await?;
-    rows.iter().map(|row| row::parsed(row, "user_id")).collect()
+    let rows = tx.fetch_all(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
+    rows.iter().map(column("user_id")).collect()
 }
 
 /// The places of accounts, and what the accounts may do. A shopper with an order keeps the place, but its turn is over.
@@ -307,9 +305,9 @@ async fn turns(
     let (sql, now) = (format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id IN $ids"), tx.now);
     let read = |row: &AnyRow| {
         let own = place(row)?;
-        Ok((row::parsed(row, "user_id")?, (own, own.state(plan, now))))
+        Ok((row::get(row, "user_id")?, (own, own.state(plan, now))))
     };
-    let mut known: HashMap<UserId, _> = tx.all_of(&sql, &[int(sale.0)], users, read).await?;
+    let mut known: HashMap<UserId, _> = tx.all_of(&sql, &values![sale], users, read).await?;
     let come = known.iter().filter(|(_, (_, state))| *state != TurnState::Waiting);
     let come: Vec<UserId> = come.map(|(user, _)| *user).collect();
     for user in live_orders(tx, sale, &come).await?.keys() {
@@ -337,8 +335,7 @@ pub(crate) async fn follow_sale(tx: &mut Tx, after: &Sale) -> Result<(), sqlx::E
     }
     let sql = "INSERT INTO queues (sale_id, seed) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     let seed = WaitingRoomSeed::new(rand::random());
-    sqlx::query(sql).bind(after.id.0).bind(seed.to_hex()).execute(&mut **tx).await?;
-    Ok(())
+    tx.run(query!(sql; after.id, seed.to_hex())).await
 }
 
 /// Whether the sale has a waiting room in which shoppers have places, or may have taken places that only Redis has yet.
@@ -348,7 +345,7 @@ pub(crate) async fn has_places(tx: &mut Tx, sale: &Sale) -> Result<bool, sqlx::E
     tx.lock_list(ListLock::Exclusive, sale.id).await?;
     let sql = "SELECT 1 FROM queues WHERE sale_id = $1 AND (gathers = 1 OR joined > 0 OR EXISTS
            (SELECT 1 FROM queue_joins WHERE queue_joins.sale_id = queues.sale_id AND places > 0))";
-    Ok(sqlx::query(sql).bind(sale.id.0).fetch_optional(&mut **tx).await?.is_some())
+    tx.exists(query!(sql; sale.id)).await
 }
 
 /// Deletes the waiting room of a draft that is deleted.
@@ -360,7 +357,7 @@ pub(crate) async fn delete(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> 
         "DELETE FROM queue_joins WHERE sale_id = $1",
         "DELETE FROM queues WHERE sale_id = $1",
     ] {
-        sqlx::query(table).bind(sale.id.0).execute(&mut **tx).await?;
+        tx.run(query!(table; sale.id)).await?;
     }
     Ok(())
 }
