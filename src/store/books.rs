@@ -19,7 +19,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::pool::Connection;
-use crate::{BookStore, StoreError, column, row};
+use crate::{BookStore, StoreError, column, pair, row};
 use domain::Money;
 use domain::ledger::{AccountKind, AccountSum, CURRENCY, TrialBalanceLine, money, trial_balance};
 
@@ -168,9 +168,7 @@ pub(crate) async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<
         (failed("failed_at_ms", "held"), Provider, Held),
     ];
     for (sql, giver, receiver) in sides {
-        let totals = c
-            .all(query!(AssertSqlSafe(sql); from, to), |row| Ok((row::get(row, "currency")?, row::get(row, "total")?)))
-            .await?;
+        let totals = c.all(query!(AssertSqlSafe(sql); from, to), pair("currency", "total")).await?;
         for (currency, total) in totals {
             sums.push(AccountSum { account: giver, currency, debits: total, credits: 0 });
             sums.push(AccountSum { account: receiver, currency, debits: 0, credits: total });

@@ -49,9 +49,7 @@ const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 const ALL: &str = "SELECT id, name_zh, name_en, updated_at_ms FROM categories ORDER BY place, id";
 
 fn category(row: &AnyRow) -> Result<Category, sqlx::Error> {
-    read!(row => Category {
-        id, name, updated_at: "updated_at_ms",
-    })
+    read!(row => Category { id, name, updated_at: "updated_at_ms" })
 }
 
 async fn read_all(connection: &mut Connection) -> Result<Vec<Category>, sqlx::Error> {

@@ -13,7 +13,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
-use crate::{Bound, EligibilityStore, StoreError, Tx, bound, column, for_rows, list, row};
+use crate::{Bound, EligibilityStore, StoreError, Tx, bound, column, for_rows, list, pair, row};
 use domain::{AuditAction, GroupKind, InvitationCode, SaleId, UserId};
 
 /// How long groups are kept after the end of their sale: orders are delivered and questions answered by then.
@@ -291,8 +291,7 @@ impl EligibilityStore<'_> {
     /// When an account redeemed codes, for its export.
     pub(crate) async fn invitations_of(self, user: UserId) -> Result<Vec<(SaleId, Option<Timestamp>)>, StoreError> {
         let sql = "SELECT sale_id, redeemed_at_ms FROM invitations WHERE user_id = $1 ORDER BY sale_id, redeemed_at_ms";
-        let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, row::get(row, "redeemed_at_ms")?));
-        self.all(query!(sql; user), read).await
+        self.all(query!(sql; user), pair("sale_id", "redeemed_at_ms")).await
     }
 }
 

@@ -87,7 +87,7 @@ use tokio::sync::Semaphore;
 
 use base::clock::Clock;
 use pool::Pool;
-use row::{Bound, Value, column};
+use row::{Bound, Value, column, pair};
 use statements::{
     AnyQuery, MAX_ROWS, bound, escaped_pattern, for_ids, for_rows, list, next_attempt, padded, placeholders,
 };

@@ -9,7 +9,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use super::{LinkedAccountStore, StoreError, Tx, column, for_rows, row};
+use super::{LinkedAccountStore, StoreError, Tx, column, for_rows, pair, row};
 use domain::{AccountLink, LinkDigest, PaymentId, SaleId, UserId};
 
 /// How long the digests of a sale are stored after its end.
@@ -79,8 +79,7 @@ impl LinkedAccountStore<'_> {
                JOIN orders ON orders.id = payments.order_id WHERE payments.id = $1 AND payments.status = 'captured')
              RETURNING id, (SELECT orders.sale_id FROM payments JOIN orders ON orders.id = payments.order_id
                WHERE payments.id = $1) AS sale_id";
-        let read = |row: &AnyRow| Ok((row::get(row, "id")?, row::get(row, "sale_id")?));
-        let Some((user, sale)) = tx.optional(query!(sql; payment), read).await? else { return Ok(()) };
+        let Some((user, sale)) = tx.optional(query!(sql; payment), pair("id", "sale_id")).await? else { return Ok(()) };
         let now = tx.now;
         insert(&mut tx, user, sale, links, now).await?;
         Ok(tx.commit().await?)

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
-use super::{ReminderStore, StoreError, Tx, column, for_ids, goods, mail, row, sales};
+use super::{ReminderStore, StoreError, Tx, column, for_ids, goods, mail, pair, row, sales};
 use domain::{MailKind, OrderId, SaleId, SaleState, UserId};
 
 /// How long before the start, and before the end of the time to pay, notices are written.
@@ -125,8 +125,7 @@ impl ReminderStore<'_> {
         let sql = "INSERT INTO payment_notices (id, pay_by_ms, order_id) VALUES (1, $1, '')
              ON CONFLICT (id) DO UPDATE SET order_id = payment_notices.order_id RETURNING pay_by_ms, order_id";
         let query = query!(sql; tx.now);
-        let told = |row: &AnyRow| Ok((row::int(row, "pay_by_ms")?, row::text(row, "order_id")?));
-        let (told_until, last) = tx.one(query, told).await?;
+        let (told_until, last) = tx.one(query, pair::<i64, String>("pay_by_ms", "order_id")).await?;
         // Orders after the last one whose accounts can get messages.
         let sql = "SELECT id, sale_id, user_id, pay_by_ms FROM orders WHERE status = 'unpaid'
              AND pay_by_ms >= $1 AND pay_by_ms < $2 AND (pay_by_ms > $1 OR id > $3)

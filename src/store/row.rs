@@ -5,7 +5,7 @@ use domain::{Bilingual, Currency, Money, SpreadSeed as CommittedSecret};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
-use sqlx::{Any, Decode, Row, Type};
+use sqlx::{Any, Decode, Row, Type, ValueRef};
 
 type Result<T> = std::result::Result<T, sqlx::Error>;
 
@@ -208,6 +208,16 @@ pub(super) fn json<T: DeserializeOwned>(row: &AnyRow, column: &str) -> Result<T>
 /// Reads one column of each row.
 pub(super) fn column<T: Read>(name: &'static str) -> impl Fn(&AnyRow) -> Result<T> {
     move |row| get(row, name)
+}
+
+/// Reads two columns of each row.
+pub(super) fn pair<T: Read, U: Read>(first: &'static str, second: &'static str) -> impl Fn(&AnyRow) -> Result<(T, U)> {
+    move |row| Ok((get(row, first)?, get(row, second)?))
+}
+
+/// Whether a column has a value.
+pub(super) fn has(row: &AnyRow, column: &str) -> Result<bool> {
+    Ok(!row.try_get_raw(column)?.is_null())
 }
 
 pub(super) fn undecodable(column: &str) -> sqlx::Error {

@@ -15,7 +15,7 @@ use sqlx::any::AnyRow;
 use crate::accounts::is_closed;
 use crate::mail::notify_all;
 use crate::pool::Connection;
-use crate::{LockPatience, StoreError, Tx, WaitlistStore, column, deposits, row, sales};
+use crate::{LockPatience, StoreError, Tx, WaitlistStore, column, deposits, pair, row, sales};
 use domain::claim::Claim;
 use domain::{
     Bucket, MailKind, OrderId, OrderStatus, Phase, Sale, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist,
@@ -41,8 +41,7 @@ impl WaitlistStore<'_> {
             true => "SELECT seed, segment_ms FROM waitlists WHERE sale_id = $1",
             false => "SELECT seed, segment_ms FROM waitlists WHERE sale_id = $1 FOR SHARE",
         };
-        let read = |row: &AnyRow| Ok((row::get(row, "seed")?, row::get(row, "segment_ms")?));
-        let (seed, mut began) = tx.one(query!(sql; sale), read).await?;
+        let (seed, mut began) = tx.one(query!(sql; sale), pair("seed", "segment_ms")).await?;
         let now = self.time_in(tx).await?;
         if is_first {
             began = now;
@@ -275,13 +274,12 @@ fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
 impl WaitlistStore<'_> {
     /// Sales in the stock backend that have a waitlist.
     pub async fn sales_with_waitlists(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales()
-            .sales_where(select!(
-                sales::columns,
-                "FROM sales WHERE id IN (SELECT sale_id FROM waitlists) AND retired_at_ms IS NULL AND mode = 'rush'
+        let sql = select!(
+            sales::columns,
+            "FROM sales WHERE id IN (SELECT sale_id FROM waitlists) AND retired_at_ms IS NULL AND mode = 'rush'
              ORDER BY id"
-            ))
-            .await
+        );
+        self.all(query!(sql), sales::sale).await
     }
 
     /// Records offers whose orders have arrived, and writes messages to their accounts in the same transaction.

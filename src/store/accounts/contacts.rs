@@ -38,7 +38,7 @@ fn contact(row: &AnyRow) -> Result<RegistrationContact, sqlx::Error> {
     let address = row::text(row, "address")?;
     read!(row => RegistrationContact {
         id, challenge, address = MailAddress::parse(&address).ok_or_else(|| row::undecodable("address"))?, locale,
-        is_verified = row::get::<Option<Timestamp>>(row, "verified_at_ms")?.is_some(), expires_at: "expires_at_ms",
+        is_verified = row::has(row, "verified_at_ms")?, expires_at: "expires_at_ms",
     })
 }
 

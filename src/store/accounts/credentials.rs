@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::accounts::{log_own_change, sessions, spend};
 use crate::{
-    AccountStore, CredentialStore, NewSession, Revocation, SessionRow, StoreError, Tx, User, column, mail, row,
+    AccountStore, CredentialStore, NewSession, Revocation, SessionRow, StoreError, Tx, User, column, mail, pair, row,
 };
 use base::rate_limit::CellRate;
 use domain::network::Network;
@@ -74,7 +74,7 @@ impl CredentialStore<'_> {
         let sql =
             "SELECT id, second_factor FROM users WHERE id > $1 AND second_factor IS NOT NULL ORDER BY id LIMIT $2";
         let after = after.map(|user| user.to_string()).unwrap_or_default();
-        self.all(query!(sql; after, limit), |row| Ok((row::get(row, "id")?, row::get(row, "second_factor")?))).await
+        self.all(query!(sql; after, limit), pair("id", "second_factor")).await
     }
 
     /// Replaces an encrypted secret if it is still `old`. Returns `false` if it was changed or removed.

@@ -20,7 +20,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::pool::Connection;
-use crate::{AccountStore, StoreError, Tx, audit_log, column, escaped_pattern, linked_accounts, row};
+use crate::{AccountStore, StoreError, Tx, audit_log, column, escaped_pattern, linked_accounts, pair, row};
 use contacts::{RegistrationContact, RegistrationDevice};
 use credentials::{lock_count, set_count};
 use domain::{AuditAction, LinkDigest, Role, UserId};
@@ -133,8 +133,7 @@ fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
 
 /// Whether the account in a row with these two columns of `users` is deleted or blocked, and so cannot buy.
 pub(super) fn is_closed(row: &AnyRow) -> Result<bool, sqlx::Error> {
-    let has = |column| Ok::<_, sqlx::Error>(row::get::<Option<Timestamp>>(row, column)?.is_some());
-    Ok(has("deleted_at_ms")? || has("blocked_at_ms")?)
+    Ok(row::has(row, "deleted_at_ms")? || row::has(row, "blocked_at_ms")?)
 }
 
 /// The unique key of a user name: names that differ only in case are the same name.
@@ -191,7 +190,7 @@ impl AccountStore<'_> {
     /// The names of users. Deleted users are missing.
     pub async fn usernames(self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
         let sql = "SELECT id, username FROM users WHERE id IN $ids";
-        self.all_of(sql, &[], ids, |row| Ok((row::get(row, "id")?, row::text(row, "username")?))).await
+        self.all_of(sql, &[], ids, pair("id", "username")).await
     }
 
     pub async fn user_named(self, username: &str) -> Result<Option<User>, StoreError> {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::audit::{Key, Snapshot, Step, Steps};
 use crate::books::{CLOSED, DAY_MS, first_movement, merged, movements, sums_of_days};
 use crate::sales::is_over;
-use crate::{StoreError, column, row};
+use crate::{StoreError, column, pair, row};
 use domain::ledger::{AccountSum, LedgerAccount};
 
 /// Accounts that take part in most transfers. Their entries are added up along with the transfers.
@@ -243,7 +243,7 @@ impl Snapshot {
         let sql = "SELECT account, CAST(SUM(amount) AS BIGINT) AS total FROM wallet_entries
              WHERE transfer_id > $1 AND transfer_id <= $2 AND account IN ('provider', 'shop') GROUP BY account";
         let query = query!(sql; &step.after, &step.upto);
-        let found = self.all(query, |row| Ok((row::text(row, "account")?, row::int(row, "total")?))).await?;
+        let found = self.all(query, pair::<String, i64>("account", "total")).await?;
         for (account, total) in found {
             for (busy, sum) in BUSY.iter().zip(sums.iter_mut()) {
                 *sum += if busy.to_string() == account { total } else { 0 };

@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::audit::{Snapshot, Steps};
 use crate::orders::changes::count;
-use crate::{KEEP_GROUPS, StatusCount, StoreError, column, row};
+use crate::{KEEP_GROUPS, StatusCount, StoreError, column, pair};
 use domain::{OrderStatus, SaleId};
 
 /// Live orders that one statement may check.
@@ -98,7 +98,7 @@ impl Snapshot {
 
     async fn sold(&mut self) -> Result<Vec<(SaleId, i64)>, StoreError> {
         let query = query!("SELECT id, sold FROM sales ORDER BY id");
-        self.all(query, |row| Ok((row::get(row, "id")?, row::int(row, "sold")?))).await
+        self.all(query, pair("id", "sold")).await
     }
 
     /// Describes users with more than one live order of a sale. The unique index should make this impossible.

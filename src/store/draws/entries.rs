@@ -8,7 +8,7 @@ use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
 use crate::draws::lock;
-use crate::{DrawStore, ListLock, StoreError, Tx, column, deposits, row, sales};
+use crate::{DrawStore, ListLock, StoreError, Tx, column, deposits, pair, row, sales};
 use domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
 use domain::{AuditAction, DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
 
@@ -143,8 +143,7 @@ impl DrawStore<'_> {
     pub async fn exclusions(self, sale: SaleId) -> Result<Vec<(Exclusion, i64)>, StoreError> {
         let sql = "SELECT reason, COUNT(*) AS entries FROM draw_entries WHERE sale_id = $1 AND state = 'excluded'
              GROUP BY reason ORDER BY reason";
-        let read = |row: &AnyRow| Ok((row::get(row, "reason")?, row::int(row, "entries")?));
-        self.all(query!(sql; sale), read).await
+        self.all(query!(sql; sale), pair("reason", "entries")).await
     }
 
     /// A page of the public list, in the order of ids. It is final once the list is locked.

@@ -16,7 +16,7 @@ use crate::draws::{Draw, entries, lock};
 use crate::orders::intake::sell;
 use crate::sales::changes::touch;
 use crate::{
-    Bound, DrawStore, ListLock, LockPatience, MAX_ROWS, StoreError, Tx, bound, column, goods, mail, row, sales,
+    Bound, DrawStore, ListLock, LockPatience, MAX_ROWS, StoreError, Tx, bound, column, goods, mail, pair, sales,
 };
 use domain::draw::{self, EntryId, EntryList, Exclusion, Randomness, RoundChange};
 use domain::{
@@ -312,8 +312,8 @@ impl DrawStore<'_> {
         let sql = format!(
             "SELECT entry, user_id FROM draw_entries WHERE sale_id = $1 AND entry > $2 AND {told} ORDER BY entry LIMIT $3"
         );
-        let entrant = |row: &AnyRow| Ok((row::get(row, "entry")?, row::get(row, "user_id")?));
-        let entrants: Vec<(EntryId, UserId)> = tx.all(query!(AssertSqlSafe(sql); id, after, MAX_TOLD), entrant).await?;
+        let entrants: Vec<(EntryId, UserId)> =
+            tx.all(query!(AssertSqlSafe(sql); id, after, MAX_TOLD), pair("entry", "user_id")).await?;
         let users: Vec<UserId> = entrants.iter().map(|(_, user)| *user).collect();
         let goods = goods::name(&mut tx, sale.goods_id).await?;
         let facts = json!({"goods": goods, "sale": id, "reason": reason, "at": due});

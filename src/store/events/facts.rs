@@ -139,7 +139,7 @@ impl EventStore<'_> {
         self.read(orders, sql, |row| {
             let (id, attempt) = (row::text(row, "refund_id")?, row::int(row, "attempt")?);
             let refund = json!({"refund": {"id": id, "amount": row::get::<Money>(row, "amount")?}});
-            if row::get::<Option<Timestamp>>(row, "made_at_ms")?.is_some() {
+            if row::has(row, "made_at_ms")? {
                 let times = made.entry(id.clone()).or_default();
                 let what = FactKind::Other(EventKind::RefundCompleted, refund.clone());
                 found.add(row, made_key(&id, *times), "made_at_ms", what)?;
@@ -162,7 +162,7 @@ impl EventStore<'_> {
             let payment = json!({"id": id, "provider": row::text(row, "provider")?, "amount": amount});
             let what = FactKind::Other(EventKind::PaymentCaptured, json!({"payment": payment}));
             found.add(row, format!("payment:{id}"), "captured_at_ms", what)?;
-            if row::get::<Option<Timestamp>>(row, "refunded_at_ms")?.is_none() {
+            if !row::has(row, "refunded_at_ms")? {
                 return Ok(());
             }
             let left = Money { amount: amount.amount - row::int(row, "refunded_in_parts")?, ..amount };
@@ -177,7 +177,7 @@ impl EventStore<'_> {
             let refund = json!({"refund": {"id": id, "amount": row::get::<Money>(row, "amount")?}});
             let what = FactKind::Other(EventKind::RefundStarted, refund.clone());
             found.add(row, format!("refund:{id}"), "requested_at_ms", what)?;
-            if row::get::<Option<Timestamp>>(row, "refunded_at_ms")?.is_none() {
+            if !row::has(row, "refunded_at_ms")? {
                 return Ok(());
             }
             let what = FactKind::Other(EventKind::RefundCompleted, refund);

@@ -28,7 +28,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 use uuid::{NoContext, Uuid};
 
-use crate::{FoundOrder, OrderStore, StoreError, Tx, column, row};
+use crate::{FoundOrder, OrderStore, StoreError, Tx, column, pair, row};
 use domain::ids::first_id_of;
 use domain::{OrderId, OrderStatus, SaleId};
 
@@ -169,7 +169,7 @@ impl OrderStore<'_> {
     /// The last position that was deleted, and the last one that was given.
     async fn feed_bounds(self) -> Result<(i64, i64), StoreError> {
         let query = query!("SELECT purged, numbered FROM order_feed WHERE id = 1");
-        self.one(query, |row| Ok((row::get(row, "purged")?, row::get(row, "numbered")?))).await
+        self.one(query, pair("purged", "numbered")).await
     }
 
     async fn feed_rows(self, after: i64) -> Result<FeedRows, StoreError> {

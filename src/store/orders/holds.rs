@@ -17,7 +17,7 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use crate::audit_log::log;
-use crate::{AuditReason, OrderStore, StoreError, Tx, column, mail, row};
+use crate::{AuditReason, OrderStore, StoreError, Tx, column, mail, pair, row};
 use domain::order::{Answer, HoldEnd};
 use domain::wire::wire_enum;
 use domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
@@ -198,8 +198,7 @@ pub(super) async fn end_with_order(
 async fn lock_live(tx: &mut Tx, id: OrderId) -> Result<Option<(SaleId, UserId)>, sqlx::Error> {
     let sql =
         "UPDATE orders SET reason = reason WHERE id = $1 AND status IN ('unpaid', 'paid') RETURNING sale_id, user_id";
-    let order = |row: &AnyRow| Ok((row::get(row, "sale_id")?, row::get(row, "user_id")?));
-    tx.optional(query!(sql; id), order).await
+    tx.optional(query!(sql; id), pair("sale_id", "user_id")).await
 }
 
 /// Ends the order's hold and answers its appeal. Returns `false` if the order is not held.

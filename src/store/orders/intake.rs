@@ -20,7 +20,8 @@ use crate::orders::{HeldUnits, held_columns, held_units};
 use crate::sales::add_sold;
 use crate::waitlists::waited_units;
 use crate::{
-    LockPatience, MAX_ROWS, OrderStore, Store, StoreError, Tx, bound, column, orders, padded, placeholders, row, sales,
+    LockPatience, MAX_ROWS, OrderStore, Store, StoreError, Tx, bound, column, orders, padded, pair, placeholders, row,
+    sales,
 };
 use domain::{Money, OrderId, OrderNumber, OrderStatus, Reservation, Sale, SaleId, UserId};
 
@@ -362,8 +363,7 @@ impl OrderStore<'_> {
     /// there were. Idempotent; two processes at once waste numbers.
     pub async fn number_missing(self) -> Result<usize, StoreError> {
         let sql = "SELECT id, created_at_ms FROM orders WHERE day_number IS NULL ORDER BY id LIMIT $1";
-        let written = |row: &_| Ok((row::get::<OrderId>(row, "id")?, row::get(row, "created_at_ms")?));
-        let orders = self.all(query!(sql; MAX_MISSING), written).await?;
+        let orders = self.all(query!(sql; MAX_MISSING), pair::<OrderId, _>("id", "created_at_ms")).await?;
         if orders.is_empty() {
             return Ok(0);
         }
@@ -397,13 +397,13 @@ impl OrderStore<'_> {
     /// The orders with these numbers.
     pub async fn with_numbers(self, numbers: &[OrderNumber]) -> Result<HashMap<OrderNumber, OrderId>, StoreError> {
         let sql = "SELECT id, day_number FROM orders WHERE day_number IN $ids";
-        self.all_of(sql, &[], numbers, |row| Ok((row::get(row, "day_number")?, row::get(row, "id")?))).await
+        self.all_of(sql, &[], numbers, pair("day_number", "id")).await
     }
 
     /// The numbers of these orders, without orders that have none.
     pub async fn numbers_of(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderNumber>, StoreError> {
         let sql = "SELECT id, day_number FROM orders WHERE id IN $ids AND day_number IS NOT NULL";
-        self.all_of(sql, &[], orders, |row| Ok((row::get(row, "id")?, row::get(row, "day_number")?))).await
+        self.all_of(sql, &[], orders, pair("id", "day_number")).await
     }
 }
 

@@ -26,7 +26,7 @@ use crate::pool::Connection;
 use crate::sales::add_sold;
 use crate::{
     Bound, LockPatience, OrderStore, StoreError, Tx, bound, column, for_ids, for_rows, linked_accounts, list,
-    next_attempt, row, sales, staff,
+    next_attempt, pair, row, sales, staff,
 };
 use domain::order::OrderEvent;
 use domain::{Address, LinkDigest, Order, OrderId, OrderStatus, Reservation, SaleId, UserId};
@@ -56,7 +56,7 @@ impl OrderStore<'_> {
     /// The statuses of these orders, without orders that do not exist.
     pub async fn order_statuses(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
         let sql = "SELECT id, status FROM orders WHERE id IN $ids";
-        self.all_of(sql, &[], orders, |row| Ok((row::get(row, "id")?, row::get(row, "status")?))).await
+        self.all_of(sql, &[], orders, pair("id", "status")).await
     }
 
     pub async fn get(self, sale: SaleId, id: OrderId) -> Result<Option<Order>, StoreError> {
@@ -183,7 +183,7 @@ impl OrderStore<'_> {
         );
         let now = self.now().await?.as_millisecond();
         let query = bound(query!(AssertSqlSafe(sql); now, limit), except.iter().map(Bound::value));
-        self.all(query, |row| Ok((row::get(row, "sale_id")?, row::get(row, "id")?))).await
+        self.all(query, pair("sale_id", "id")).await
     }
 
     /// Cancels these orders of a sale if they are still unpaid, and returns their units to the sale in the same

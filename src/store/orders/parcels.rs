@@ -11,7 +11,7 @@ use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
 use crate::pool::Connection;
-use crate::{OrderStore, StoreError, Tx, mail, row};
+use crate::{OrderStore, StoreError, Tx, mail, pair, row};
 use domain::parcel::{
     CLOCK, OrderFacts, Parcel, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, ParcelStep, decide,
 };
@@ -60,7 +60,7 @@ impl OrderStore<'_> {
     pub async fn parcels_sent_before(self, at: Timestamp, limit: i64) -> Result<Vec<(OrderId, i64)>, StoreError> {
         let sql = "SELECT id, (SELECT COUNT(*) FROM parcel_steps WHERE order_id = orders.id) AS steps FROM orders
              WHERE parcel = 'shipped' AND status = 'paid' AND shipped_at_ms <= $1 ORDER BY shipped_at_ms, id LIMIT $2";
-        self.all(query!(sql; at, limit), |row| Ok((row::get(row, "id")?, row::int(row, "steps")?))).await
+        self.all(query!(sql; at, limit), pair("id", "steps")).await
     }
 
     /// Carries out all of these requests or, if one of them is refused, none. With `is_rehearsed` none in any case: the
@@ -95,7 +95,7 @@ async fn move_one(
     let id = wanted.order;
     let sql = "UPDATE orders SET reason = reason WHERE id = $1 RETURNING sale_id, user_id, status, address";
     let of = |row: &AnyRow| {
-        let has_address = row::get::<Option<String>>(row, "address")?.is_some();
+        let has_address = row::has(row, "address")?;
         Ok((row::get(row, "sale_id")?, row::get(row, "user_id")?, row::get(row, "status")?, has_address))
     };
     let locked: Option<(SaleId, UserId, OrderStatus, bool)> = tx.optional(query!(sql; id), of).await?;

@@ -13,7 +13,7 @@ use crate::audit_log::log;
 use crate::payments::refunds::RefundRefusal;
 use crate::payments::refunds::{self, NewPartialRefund, captured};
 use crate::pool::Connection;
-use crate::{OrderStore, StoreError, Tx, mail, row, sales};
+use crate::{OrderStore, StoreError, Tx, mail, pair, row, sales};
 use domain::returns::{ReturnAnswer, ReturnReceipt, ReturnRefusal, ReturnRequest, ReturnStep, decide};
 use domain::{
     AuditAction, GoodsReturn, MailKind, Money, OrderId, OrderStatus, ParcelLabel, RefundId, RefundTarget, ReturnPolicy,
@@ -175,8 +175,7 @@ pub(super) async fn end(
 ) -> Result<(), sqlx::Error> {
     let sql = "UPDATE orders SET return_state = 'received' WHERE id = $1 AND return_state IN ('asked', 'accepted')
          RETURNING sale_id, user_id";
-    let of = |row: &AnyRow| Ok((row::get(row, "sale_id")?, row::get(row, "user_id")?));
-    let ended: Option<(SaleId, UserId)> = tx.optional(query!(sql; id), of).await?;
+    let ended: Option<(SaleId, UserId)> = tx.optional(query!(sql; id), pair("sale_id", "user_id")).await?;
     let Some((sale, owner)) = ended else { return Ok(()) };
     let now = tx.now;
     let sql = "UPDATE goods_returns SET received_by = $2, received_at_ms = $3, restocked = $4, refund_id = $5
@@ -198,9 +197,7 @@ fn goods_return(row: &AnyRow) -> Result<GoodsReturn, sqlx::Error> {
     let answer = row::get::<Option<_>>(row, "answered_at_ms")?
         .map(|at| read!(row => ReturnAnswer { words: "answer", by: "answered_by", at = at }));
     let receipt = row::get::<Option<_>>(row, "received_at_ms")?.map(|at| {
-        read!(row => ReturnReceipt {
-            by: "received_by", at = at, restocked, refund, refunded_at: "refunded_at_ms",
-        })
+        read!(row => ReturnReceipt { by: "received_by", at = at, restocked, refund, refunded_at: "refunded_at_ms" })
     });
     read!(row => GoodsReturn {
         state: "return_state", request = read!(row => ReturnRequest { reason, note })?, asked_at: "asked_at_ms",

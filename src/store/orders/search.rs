@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::orders::{columns, order};
-use crate::{AnyQuery, Bound, OrderStore, StoreError, Value, bound, row};
+use crate::{AnyQuery, Bound, OrderStore, StoreError, Value, bound, pair, row};
 use domain::ids::first_id_of;
 use domain::order::{OrderEvent, OrderStep};
 use domain::{Money, Order, OrderId, OrderNumber, OrderStatus, ParcelState, ReturnState, SaleId, UserId};
@@ -94,9 +94,7 @@ pub(crate) const NOT_REHEARSED: &str = "sale_id NOT IN (SELECT id FROM sales WHE
 fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
     let order = order(row)?;
     let held_at = row::get::<Option<_>>(row, "held_at_ms")?.filter(|_| order.status.is_live());
-    read!(row => FoundOrder {
-        order = order, username, held_at = held_at, parcel, returned: "return_state", reference
-    })
+    read!(row => FoundOrder { order = order, username, held_at = held_at, parcel, returned: "return_state", reference })
 }
 
 fn live_order(row: &AnyRow) -> Result<(UserId, LiveOrder), sqlx::Error> {
@@ -274,7 +272,7 @@ impl OrderStore<'_> {
     /// When these orders were paid. Orders that were never paid are missing.
     pub async fn paid_at(self, orders: &[OrderId]) -> Result<HashMap<OrderId, Timestamp>, StoreError> {
         let sql = "SELECT order_id, at_ms FROM order_events WHERE order_id IN $ids AND status = 'paid'";
-        self.all_of(sql, &[], orders, |row| Ok((row::get(row, "order_id")?, row::get(row, "at_ms")?))).await
+        self.all_of(sql, &[], orders, pair("order_id", "at_ms")).await
     }
 
     /// Every status change of an order with its actor, in the order in which they happened.

@@ -8,12 +8,10 @@ use std::collections::{HashMap, HashSet};
 use boxed::boxed;
 use serde_json::json;
 
-use sqlx::any::AnyRow;
-
 use crate::packets::*;
 use crate::payments::approvals::Approval;
 use crate::payments::staff_refunds::{APPROVAL_LIFETIME, log_decision, moved_alone};
-use crate::{ApprovalOutcome, Bound, PacketStore, StoreError, bound, list, row};
+use crate::{ApprovalOutcome, Bound, PacketStore, StoreError, bound, list, pair, row};
 use domain::ledger::{CURRENCY, money};
 use domain::linked_accounts::groups;
 use domain::{ApprovalStatus, AuditAction, RefundKind, RefundTarget};
@@ -182,8 +180,7 @@ impl PacketStore<'_> {
         }
         let sql = "SELECT user_id, amount FROM packet_claims WHERE packet_id = $1
              ORDER BY amount DESC, claimed_at_ms, share LIMIT 1";
-        let best = |row: &AnyRow| Ok((row::text(row, "user_id")?, row::int(row, "amount")?));
-        let (user, amount) = tx.optional(query!(sql; id), best).await?.unzip();
+        let (user, amount) = tx.optional(query!(sql; id), pair::<String, i64>("user_id", "amount")).await?.unzip();
         let sql =
             "UPDATE packets SET state = 'settled', settled_at_ms = $2, best_user = $3, best_amount = $4 WHERE id = $1";
         tx.run(query!(sql; id, now, user, amount)).await?;

@@ -18,7 +18,7 @@ use sqlx::any::AnyRow;
 
 use super::orders::{add_events, close_payments_of, read};
 use super::wallet::{Posted, lock, post};
-use super::{PaymentStore, StoreError, Tx, column, deposits, row};
+use super::{PaymentStore, StoreError, Tx, column, deposits, pair, row};
 use crate::accounts;
 use cases::NewCase;
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
@@ -376,8 +376,8 @@ async fn move_order(
 ) -> Result<bool, sqlx::Error> {
     debug_assert!(from.may_become(to), "{from} never becomes {to}");
     let sql = "UPDATE orders SET status = $3 WHERE id = $1 AND status = $2 RETURNING sale_id, quantity";
-    let of = |row: &AnyRow| Ok((row::get(row, "sale_id")?, row::get(row, "quantity")?));
-    let Some((sale, units)) = tx.optional(query!(sql; order, from, to), of).await? else { return Ok(false) };
+    let moved = tx.optional(query!(sql; order, from, to), pair("sale_id", "quantity")).await?;
+    let Some((sale, units)) = moved else { return Ok(false) };
     tx.changes.moved((sale, order), (from, to), units);
     add_events(tx, &[order], to, now).await?;
     Ok(true)

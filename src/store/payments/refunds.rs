@@ -17,7 +17,7 @@ use crate::audit_log::log;
 use crate::orders::read;
 use crate::payments::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, payment};
 use crate::wallet::post;
-use crate::{AuditReason, PaymentStore, StoreError, Tx, column, next_attempt, row};
+use crate::{AuditReason, PaymentStore, StoreError, Tx, column, next_attempt, pair, row};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{AuditAction, Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, ledger};
 
@@ -137,8 +137,7 @@ impl PaymentStore<'_> {
                UNION ALL SELECT order_id, amount - refunded_in_parts AS amount FROM payments
                WHERE order_id IN $ids AND status = 'refunded' AND mismatched_at_ms IS NULL) AS back
              GROUP BY order_id";
-        let read = |row: &AnyRow| Ok((row::get(row, "order_id")?, row::int(row, "refunded")?));
-        self.all_of(sql, &[], orders, read).await
+        self.all_of(sql, &[], orders, pair("order_id", "refunded")).await
     }
 
     /// Postpones the next attempt of a refund, by a second at first and by up to about four minutes. Returns the number

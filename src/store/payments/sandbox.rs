@@ -5,7 +5,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use crate::{SandboxStore, StoreError, row};
+use crate::{SandboxStore, StoreError, pair};
 use domain::{Money, PaymentId, RefundId};
 
 /// A charge at the provider.
@@ -92,8 +92,8 @@ impl SandboxStore<'_> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE sandbox_payments SET status = status WHERE id = $1 AND status IN ('captured', 'refunded')
              RETURNING status, amount - refunded AS remaining";
-        let state = |row: &AnyRow| Ok((row::text(row, "status")?, row::int(row, "remaining")?));
-        let Some((status, remaining)) = tx.optional(query!(sql; payment), state).await? else { return Ok(false) };
+        let state: Option<(String, i64)> = tx.optional(query!(sql; payment), pair("status", "remaining")).await?;
+        let Some((status, remaining)) = state else { return Ok(false) };
         let amount = amount.map_or(remaining, |amount| amount.amount);
         if status == "refunded" || tx.exists(query!("SELECT 1 FROM sandbox_refunds WHERE id = $1"; refund)).await? {
             return Ok(true);

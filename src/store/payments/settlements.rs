@@ -10,7 +10,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use super::cases::{self, NewCase};
-use crate::{PaymentStore, StoreError, Tx, column, for_rows, next_attempt, row};
+use crate::{PaymentStore, StoreError, Tx, column, for_rows, next_attempt, pair, row};
 use domain::settlement::{BillLine, BillSums, Booked, Comparison, Difference, Movement};
 use domain::{CaseKind, Money};
 
@@ -243,7 +243,7 @@ impl PaymentStore<'_> {
         let sql = "SELECT provider, day FROM settlements WHERE next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, day, provider LIMIT $2";
         let query = query!(sql; self.now().await?, limit);
-        self.all(query, |row| Ok((row::text(row, "provider")?, row::get(row, "day")?))).await
+        self.all(query, pair("provider", "day")).await
     }
 
     /// Days before `before`, newest first, of one provider if it is named, or one day.

@@ -62,14 +62,19 @@ impl fmt::Display for StaffRefund<'_> {
 }
 
 impl StaffRefund<'_> {
-    /// The order whose money would go back. `None` if the refund is an answer to a dispute, or the payment is for no order.
-    fn order_in_question(&self) -> Option<OrderId> {
+    /// The order whose money would go back. `None` if the payment is for no order.
+    fn order(&self) -> Option<OrderId> {
         match self {
             StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => Some(*order),
             StaffRefund::Part(part) => Some(part.order),
             StaffRefund::Return(of) => Some(of.order),
-            StaffRefund::Case(case) => case.order_in_question(),
+            StaffRefund::Case(case) => case.order(),
         }
+    }
+
+    /// As [`StaffRefund::order`]. `None` also if the refund is an answer to a dispute.
+    fn order_in_question(&self) -> Option<OrderId> {
+        if let StaffRefund::Case(case) = self { case.order_in_question() } else { self.order() }
     }
 }
 
@@ -388,19 +393,14 @@ async fn insert(
     approval: &str,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    let (order, case) = match new.what {
-        StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => (Some(order), None),
-        StaffRefund::Part(part) => (Some(part.order), None),
-        StaffRefund::Return(of) => (Some(of.order), None),
-        StaffRefund::Case(case) => (case.order(), Some(case.id.clone())),
-    };
+    let case = if let StaffRefund::Case(case) = new.what { Some(&case.id) } else { None };
     let sql = concat!(
         "INSERT INTO staff_refunds (",
         columns!(),
         ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL, NULL, NULL, NULL, NULL, NULL, $16)
          ON CONFLICT DO NOTHING"
     );
-    let query = query!(sql; new.id, kind_of(new.what), subject_of(new.what), order, case, amount.amount,
+    let query = query!(sql; new.id, kind_of(new.what), subject_of(new.what), new.what.order(), case, amount.amount,
         amount.currency, target_of(new.what), new.by, new.reason.actor, new.reason.note, new.reason.message, now,
         approval, now + APPROVAL_LIFETIME, restock_of(new.what));
     Ok(tx.changed(query).await? == 1)

@@ -103,7 +103,7 @@ impl SaleStore<'_> {
 
     /// Sales that have not ended, newest first.
     pub async fn current_sales(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(select!(columns, "FROM sales WHERE state <> 'ended' ORDER BY id DESC")).await
+        self.all(query!(select!(columns, "FROM sales WHERE state <> 'ended' ORDER BY id DESC")), sale).await
     }
 
     /// Ended sales without rehearsals, the last to close first.
@@ -252,8 +252,8 @@ impl SaleStore<'_> {
 }
 
 fn preview_goods(row: &AnyRow) -> Result<(GoodsId, PreviewGoods), sqlx::Error> {
-    let is_archived = row::get::<Option<Timestamp>>(row, "archived_at_ms")?.is_some();
-    Ok((row::get(row, "id")?, read!(row => PreviewGoods { name, is_archived = is_archived })?))
+    let goods = read!(row => PreviewGoods { name, is_archived = row::has(row, "archived_at_ms")? })?;
+    Ok((row::get(row, "id")?, goods))
 }
 
 impl PreviewFacts {

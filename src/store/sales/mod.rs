@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use super::{Bound, LockPatience, SaleStore, StoreError, Tx, Value, bound, column, row};
+use super::{Bound, LockPatience, SaleStore, StoreError, Tx, Value, bound, column, pair, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal, touch};
@@ -245,8 +245,8 @@ impl SaleStore<'_> {
     /// Every sale whose units are in the stock backend: sales that are not retired and not draws. Only the database
     /// gives the units of draws.
     pub async fn active(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(select!(columns, "FROM sales WHERE retired_at_ms IS NULL AND mode <> 'draw' ORDER BY id"))
-            .await
+        let sql = select!(columns, "FROM sales WHERE retired_at_ms IS NULL AND mode <> 'draw' ORDER BY id");
+        self.all(query!(sql), sale).await
     }
 
     /// Sales that were retired at this time or later.
@@ -272,18 +272,13 @@ impl SaleStore<'_> {
 
     /// Every sale, newest first.
     pub async fn list(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(select!(columns, "FROM sales ORDER BY id DESC")).await
+        self.all(query!(select!(columns, "FROM sales ORDER BY id DESC")), sale).await
     }
 
     /// The live and paused sales, each with its units in live orders.
     pub async fn sold_units(self) -> Result<Vec<(SaleId, i64)>, StoreError> {
         let sql = "SELECT id, sold FROM sales WHERE state IN ('live', 'paused')";
-        let units = |row: &AnyRow| Ok((row::get(row, "id")?, row::int(row, "sold")?));
-        self.all(query!(sql), units).await
-    }
-
-    pub(super) async fn sales_where(self, sql: &'static str) -> Result<Vec<Sale>, StoreError> {
-        self.all(query!(sql), sale).await
+        self.all(query!(sql), pair("id", "sold")).await
     }
 
     pub async fn get(self, id: SaleId) -> Result<Option<Sale>, StoreError> {

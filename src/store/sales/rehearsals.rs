@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::audit_log::log;
 use crate::sales::changes::touch;
-use crate::sales::{columns, lock};
+use crate::sales::{columns, lock, sale};
 use crate::{ListLock, MAX_ROWS, NewSession, SaleStore, StoreError, User, for_rows};
 use domain::{AuditAction, Sale, SaleId};
 
@@ -55,7 +55,7 @@ const DELETE_ALL: [&str; 32] = [
 impl SaleStore<'_> {
     /// Sales of rehearsals, including aborted ones.
     pub async fn rehearsed_sales(self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(select!(columns, "FROM sales WHERE shadow = 1 ORDER BY id")).await
+        self.all(query!(select!(columns, "FROM sales WHERE shadow = 1 ORDER BY id")), sale).await
     }
 
     /// Adds the test accounts of a rehearsal with one session each.

@@ -9,7 +9,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::sales::columns;
-use crate::{OrderTotals, SaleStore, StoreError, column, for_rows, row};
+use crate::{OrderTotals, SaleStore, StoreError, column, for_rows, pair, row};
 use base::counters::CounterSnapshot;
 use domain::sale_digest::Group;
 use domain::sale_digest::{AGE_BOUNDS_MS, OrderFact};
@@ -56,8 +56,7 @@ impl SaleStore<'_> {
             digest.ages.iter_mut().zip(ages).for_each(|(group, all)| *group = all);
         }
         let waiters = "SELECT state, COUNT(*) AS accounts FROM waiters WHERE sale_id = $1 GROUP BY state";
-        let read = |row: &_| Ok((row::text(row, "state")?, row::int(row, "accounts")?));
-        digest.waiters = self.all(query!(waiters; sale.id), read).await?.into_iter().collect();
+        digest.waiters = self.all(query!(waiters; sale.id), pair("state", "accounts")).await?.into_iter().collect();
         Ok(digest)
     }
 

@@ -12,7 +12,7 @@ use sqlx::any::AnyRow;
 use crate::accounts::is_closed;
 use crate::audit_log::log;
 use crate::waiting_rooms::{WaitingRoom, lock};
-use crate::{AnyQuery, LockPatience, StoreError, Tx, WaitingRoomStore, column, for_ids, goods, mail, row, sales};
+use crate::{AnyQuery, LockPatience, StoreError, Tx, WaitingRoomStore, column, for_ids, goods, mail, pair, sales};
 use domain::draw::EntryId;
 use domain::waiting_room::{SEAT_GRACE_MS, closed_segment};
 use domain::{
@@ -92,7 +92,7 @@ impl WaitingRoomStore<'_> {
     pub async fn segment_entries(self, sale: SaleId, segment: i64) -> Result<Vec<(i64, EntryId)>, StoreError> {
         let sql = "SELECT number, entry FROM queue_places WHERE sale_id = $1 AND segment = $2 AND called_at_ms IS NULL
              ORDER BY number";
-        self.all(query!(sql; sale, segment), |row| Ok((row::get(row, "number")?, row::get(row, "entry")?))).await
+        self.all(query!(sql; sale, segment), pair("number", "entry")).await
     }
 
     /// Later segments that are over, not closed yet, and have places.
