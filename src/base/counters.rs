@@ -21,14 +21,15 @@ pub const OPENING_SLOT_MS: i64 = 10;
 pub const OPENING_SLOTS: usize = 500;
 
 const REASONS: usize = Refusal::ALL.len();
-/// Four buckets per doubling, from a microsecond to more than a minute.
-const BUCKETS: usize = 4 * 27;
+/// From a microsecond to more than a minute, each with four buckets.
+const DOUBLINGS: usize = 27;
+const BUCKETS: usize = 4 * DOUBLINGS;
 
 /// Counters of one sale in one process.
 ///
 /// While no request is in flight: asked = let in + refused by the gate, and let in = reserved + repeated + refused by
 /// the stock. A request with an unknown outcome counts as refused by the stock (`overloaded`).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SaleCounters {
     asked: AtomicU64,
     let_in: AtomicU64,
@@ -37,7 +38,7 @@ pub struct SaleCounters {
     gate: [AtomicU64; REASONS],
     stock: [AtomicU64; REASONS],
     /// Times from the gate to the decision, of requests that got units.
-    waits: [AtomicU64; BUCKETS],
+    waits: [[AtomicU64; 4]; DOUBLINGS],
     /// What was counted in each slot of the opening. Only the cockpit's recorder writes it; requests never touch it.
     opening: Mutex<Opening>,
 }
@@ -48,21 +49,6 @@ struct Opening {
     reserved: Vec<u64>,
     /// `asked` and `reserved` when they were last read.
     read: [u64; 2],
-}
-
-impl Default for SaleCounters {
-    fn default() -> SaleCounters {
-        SaleCounters {
-            asked: AtomicU64::default(),
-            let_in: AtomicU64::default(),
-            reserved: AtomicU64::default(),
-            repeated: AtomicU64::default(),
-            gate: std::array::from_fn(|_| AtomicU64::default()),
-            stock: std::array::from_fn(|_| AtomicU64::default()),
-            waits: std::array::from_fn(|_| AtomicU64::default()),
-            opening: Mutex::default(),
-        }
-    }
 }
 
 impl SaleCounters {
@@ -84,7 +70,7 @@ impl SaleCounters {
     pub fn record_decision(&self, decision: Option<&Decision>, took: Duration) {
         let refusal = match decision {
             Some(Decision::Granted(_)) => {
-                self.waits[bucket(took)].fetch_add(1, Relaxed);
+                self.waits.as_flattened()[bucket(took)].fetch_add(1, Relaxed);
                 self.reserved.fetch_add(1, Relaxed);
                 return;
             }
@@ -117,7 +103,7 @@ impl SaleCounters {
 
     /// Reads outcomes before requests, so that a snapshot never contains an outcome without its request.
     pub fn read(&self) -> CounterSnapshot {
-        let waits = load(&self.waits);
+        let waits = load(self.waits.as_flattened());
         let (reserved, repeated, stock) = (self.reserved.load(Relaxed), self.repeated.load(Relaxed), load(&self.stock));
         let (let_in, gate) = (self.let_in.load(Relaxed), load(&self.gate));
         let opening = locked(&self.opening);

@@ -18,204 +18,121 @@ use tokio::time::Instant;
 use crate::locked;
 use domain::{CaseKind, Refusal, SecurityClass};
 
-type Label = [(&'static str, &'static str); 1];
+/// Declares [`Metrics`] from one list: of each field its type, the function that registers it, and the name and help that
+/// Prometheus shows. The prefix `seckill_` and the ends `_total` and `_seconds` are added.
+macro_rules! metrics {
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis $field:ident: $type:ty = $register:ident($name:literal, $help:literal $(, $more:expr)*);
+    )+) => {
+        /// All metrics of this process.
+        pub struct Metrics {
+            registry: Registry,
+            $(#[doc = $help] $(#[$meta])* $vis $field: $type,)+
+        }
 
-/// All metrics of this process.
-pub struct Metrics {
-    registry: Registry,
-    pub button_reads: Counter,
-    /// Buying requests that reached the gate.
-    pub asked: Counter,
-    /// Buying requests that the gate admitted to the stock backend.
-    pub let_in: Counter,
-    pub reserved: Counter,
-    /// Requests answered with an earlier order of the user.
-    pub repeated: Counter,
-    refused: Vec<(Refusal, Counter)>,
-    /// Time from the gate to the decision, of admitted requests.
-    pub purchase_seconds: WaitHistogram,
-    batch_size: Histogram,
-    batch_seconds: Histogram,
-    pub published: Counter,
-    pub republished: Counter,
-    pub persisted: Counter,
-    pub rejected: Counter,
-    pub dead_lettered: Counter,
-    pub persist_size: Histogram,
-    pub persist_seconds: Histogram,
-    pub paid: Counter,
-    pub refunded: Counter,
-    payment_cases: Vec<Counter>,
-    pub cancelled: Counter,
-    /// New places in waiting rooms. Asking for a place that exists does not count.
-    pub queue_joins: Counter,
-    /// Shoppers who were called from waiting rooms.
-    pub queue_calls: Counter,
-    /// New entries in draws. Entering twice does not count.
-    pub draw_entries: Counter,
-    /// Orders given to winners of draws.
-    pub drawn: Counter,
-    /// Orders given to accounts on waitlists.
-    pub offered: Counter,
-    pub released: Counter,
-    pub rebuilt: Counter,
-    pub grants_dropped: Counter,
-    pub packets_given: Counter,
-    pub packets_loaded: Counter,
-    pub packets_settled: Counter,
-    pub claims_asked: Counter,
-    pub claims_won: Counter,
-    /// Claims answered with an earlier share of the user.
-    pub claims_repeated: Counter,
-    pub claims_refused: Counter,
-    pub claims_persisted: Counter,
-    pub claims_rejected: Counter,
-    claim_batch_size: Histogram,
-    claim_batch_seconds: Histogram,
-    /// Entries in all outboxes.
-    pub outbox_length: Measurement,
-    /// Units of ended sales that Redis still holds: about 110 bytes for each order.
-    pub ended_units: Measurement,
-    pub queue_ready: Measurement,
-    pub dead_letters: Measurement,
-    /// Age of the gate's facts in milliseconds; -1 before the first read.
-    pub facts_age_ms: Gauge<i64>,
-    /// Replicas that the gate does not read, because they do not answer or do not keep up with the master.
-    pub replicas_left: Gauge,
-    /// How far the clock of this host is ahead of the Redis master's, or without Redis of the database's.
-    pub clock_offset_seconds: Gauge<f64, AtomicU64>,
-    /// Open connections of shoppers.
-    pub connections: Gauge,
-    /// Connections closed because the limit was reached.
-    pub turned_away: Counter,
-    /// Messages that the mail server accepted.
-    pub mails_sent: Counter,
-    /// Attempts that failed, and messages that are too old to be sent.
-    pub mails_failed: Counter,
-    pub mails_waiting: Measurement,
-    /// Messages that push services accepted.
-    pub pushes_sent: Counter,
-    /// As `mails_failed`, for push messages.
-    pub pushes_failed: Counter,
-    /// Events that endpoints accepted.
-    pub events_sent: Counter,
-    pub events_failed: Counter,
-    pub events_waiting: Measurement,
-    security_events: Vec<Counter>,
-    pub security_events_dropped: Counter,
+        impl Default for Metrics {
+            fn default() -> Self {
+                let mut root = Registry::default();
+                let registry = root.sub_registry_with_prefix("seckill");
+                $(let $field: $type = $register(registry, $name, $help $(, $more)*);)+
+                Metrics { registry: root, $($field,)+ }
+            }
+        }
+    };
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        let mut root = Registry::default();
-        let registry = root.sub_registry_with_prefix("seckill");
-        Metrics {
-            button_reads: register(registry, "button_reads", "Answers about a sale's button"),
-            asked: register(registry, "purchases_asked", "Buying requests of signed-in shoppers"),
-            let_in: register(registry, "purchases_let_in", "Buying requests admitted to the stock"),
-            reserved: register(registry, "purchases_reserved", "Buying requests that got units"),
-            repeated: register(registry, "purchases_repeated", "Buying requests answered with an earlier order"),
-            refused: refusals(registry),
-            purchase_seconds: waits(registry, "purchase", "Time from the gate to the decision, of admitted requests"),
-            batch_size: sizes(registry, "reserve_batch_size", "Claims per call to the stock"),
-            batch_seconds: seconds(registry, "reserve_batch", "Time of a call to the stock"),
-            published: register(registry, "orders_published", "Orders confirmed by RabbitMQ"),
-            republished: register(registry, "orders_republished", "Orders published again because they were overdue"),
-            persisted: register(registry, "orders_persisted", "Orders written to the database"),
-            rejected: register(
-                registry,
-                "orders_rejected",
-                "Reservations rejected because the sale had no units left in the database",
-            ),
-            dead_lettered: register(
-                registry,
-                "orders_dead_lettered",
-                "Dead letters: messages that could not be parsed, orders that the database refuses",
-            ),
-            persist_size: sizes(registry, "persist_batch_size", "Orders per transaction"),
-            persist_seconds: seconds(registry, "persist_batch", "Time of a transaction that persists orders"),
-            paid: register(registry, "orders_paid", "Orders paid"),
-            refunded: register(registry, "payments_refunded", "Payments refunded"),
-            payment_cases: payment_cases(registry),
-            cancelled: register(registry, "orders_cancelled", "Orders cancelled by their owner or unpaid"),
-            queue_joins: register(registry, "queue_joins", "Places in waiting rooms"),
-            queue_calls: register(registry, "queue_calls", "Shoppers who were called from waiting rooms"),
-            draw_entries: register(registry, "draw_entries", "Entries of draws"),
-            drawn: register(registry, "draw_orders", "Orders that winners of draws were given"),
-            offered: register(registry, "waitlist_orders", "Orders that accounts on waitlists were given"),
-            released: register(registry, "releases", "Holds released"),
-            rebuilt: register(registry, "sales_loaded", "Sales loaded into Redis"),
-            grants_dropped: register(
-                registry,
-                "grants_dropped",
-                "Grants that a process stopped remembering before they were seen in the database",
-            ),
-            packets_given: register(registry, "packets_given", "Red packets given"),
-            packets_loaded: register(registry, "packets_loaded", "Buckets of red packets loaded into Redis"),
-            packets_settled: register(
-                registry,
-                "packets_settled",
-                "Red packets that have ended, with the rest returned",
-            ),
-            claims_asked: register(registry, "claims_asked", "Claims on red packets"),
-            claims_won: register(registry, "claims_won", "Claims that got a share"),
-            claims_repeated: register(registry, "claims_repeated", "Claims answered with an earlier share"),
-            claims_refused: register(registry, "claims_refused", "Claims that got nothing"),
-            claims_persisted: register(registry, "claims_persisted", "Claims written to the database"),
-            claims_rejected: register(
-                registry,
-                "claims_rejected",
-                "Claims rejected because the share was taken in the database",
-            ),
-            claim_batch_size: sizes(registry, "claim_batch_size", "Claims per call to the share backend"),
-            claim_batch_seconds: seconds(registry, "claim_batch", "Time of a call to the share backend"),
-            outbox_length: register(registry, "outbox_entries", "Entries in the outboxes"),
-            ended_units: register(registry, "ended_units", "Units of ended sales that Redis still holds"),
-            queue_ready: register(registry, "queue_ready", "Messages ready in seckill.orders"),
-            dead_letters: register(registry, "queue_dead", "Messages ready in seckill.orders.dead"),
-            facts_age_ms: register(registry, "facts_age_ms", "Age of the facts that the gate checks requests against"),
-            replicas_left: register(
-                registry,
-                "facts_replicas_left",
-                "Replicas that the gate does not read because they do not answer or lag behind",
-            ),
-            clock_offset_seconds: offset(
-                registry,
-                "clock_offset",
-                "How far this host's clock is ahead of the Redis master's, or without Redis of the database's",
-            ),
-            connections: register(registry, "connections", "Open connections of shoppers"),
-            turned_away: register(
-                registry,
-                "connections_turned_away",
-                "Connections closed because the limit was reached",
-            ),
-            mails_sent: register(registry, "mails_sent", "Messages that the mail server accepted"),
-            mails_failed: register(registry, "mails_failed", "Attempts to send a message that failed"),
-            pushes_sent: register(registry, "pushes_sent", "Messages that push services accepted"),
-            pushes_failed: register(
-                registry,
-                "pushes_failed",
-                "Attempts to send a message to a push service that failed",
-            ),
-            events_sent: register(registry, "events_sent", "Events that endpoints of the merchant accepted"),
-            events_failed: register(registry, "events_failed", "Attempts to send an event that failed"),
-            events_waiting: register(registry, "events_waiting", "Events that wait to be sent, up to 10,000"),
-            mails_waiting: register(registry, "mails_waiting", "Messages that wait to be sent, up to 10,000"),
-            security_events: security_events(registry),
-            security_events_dropped: register(
-                registry,
-                "security_events_dropped",
-                "Security events that are missing from the list, because the database was away for too long",
-            ),
-            registry: root,
-        }
-    }
+metrics! {
+    pub button_reads: Counter = register("button_reads", "Answers about a sale's button");
+    /// They reached the gate.
+    pub asked: Counter = register("purchases_asked", "Buying requests of signed-in shoppers");
+    pub let_in: Counter = register("purchases_let_in", "Buying requests admitted to the stock");
+    pub reserved: Counter = register("purchases_reserved", "Buying requests that got units");
+    pub repeated: Counter = register("purchases_repeated", "Buying requests answered with an earlier order");
+    refused: Vec<Counter> = labelled("purchases_refused", "Buying requests refused, by reason", "reason",
+        Refusal::ALL.map(Refusal::as_str));
+    pub purchase_seconds: WaitHistogram =
+        in_seconds("purchase", "Time from the gate to the decision, of admitted requests");
+    batch_size: Histogram = sizes("reserve_batch_size", "Claims per call to the stock");
+    batch_seconds: Histogram = times("reserve_batch", "Time of a call to the stock");
+    pub published: Counter = register("orders_published", "Orders confirmed by RabbitMQ");
+    pub republished: Counter = register("orders_republished", "Orders published again because they were overdue");
+    pub persisted: Counter = register("orders_persisted", "Orders written to the database");
+    pub rejected: Counter =
+        register("orders_rejected", "Reservations rejected because the sale had no units left in the database");
+    pub dead_lettered: Counter = register("orders_dead_lettered",
+        "Dead letters: messages that could not be parsed, orders that the database refuses");
+    pub persist_size: Histogram = sizes("persist_batch_size", "Orders per transaction");
+    pub persist_seconds: Histogram = times("persist_batch", "Time of a transaction that persists orders");
+    pub paid: Counter = register("orders_paid", "Orders paid");
+    pub refunded: Counter = register("payments_refunded", "Payments refunded");
+    payment_cases: Vec<Counter> = labelled("payment_cases", "Payments that need attention, by kind", "kind",
+        CaseKind::ALL.map(CaseKind::as_str));
+    pub cancelled: Counter = register("orders_cancelled", "Orders cancelled by their owner or unpaid");
+    /// Asking for a place that exists does not count.
+    pub queue_joins: Counter = register("queue_joins", "Places in waiting rooms");
+    pub queue_calls: Counter = register("queue_calls", "Shoppers who were called from waiting rooms");
+    /// Entering twice does not count.
+    pub draw_entries: Counter = register("draw_entries", "Entries of draws");
+    pub drawn: Counter = register("draw_orders", "Orders that winners of draws were given");
+    pub offered: Counter = register("waitlist_orders", "Orders that accounts on waitlists were given");
+    pub released: Counter = register("releases", "Holds released");
+    pub rebuilt: Counter = register("sales_loaded", "Sales loaded into Redis");
+    pub grants_dropped: Counter = register("grants_dropped",
+        "Grants that a process stopped remembering before they were seen in the database");
+    pub packets_given: Counter = register("packets_given", "Red packets given");
+    pub packets_loaded: Counter = register("packets_loaded", "Buckets of red packets loaded into Redis");
+    pub packets_settled: Counter =
+        register("packets_settled", "Red packets that have ended, with the rest returned");
+    pub claims_asked: Counter = register("claims_asked", "Claims on red packets");
+    pub claims_won: Counter = register("claims_won", "Claims that got a share");
+    pub claims_repeated: Counter = register("claims_repeated", "Claims answered with an earlier share");
+    pub claims_refused: Counter = register("claims_refused", "Claims that got nothing");
+    pub claims_persisted: Counter = register("claims_persisted", "Claims written to the database");
+    pub claims_rejected: Counter =
+        register("claims_rejected", "Claims rejected because the share was taken in the database");
+    claim_batch_size: Histogram = sizes("claim_batch_size", "Claims per call to the share backend");
+    claim_batch_seconds: Histogram = times("claim_batch", "Time of a call to the share backend");
+    pub outbox_length: Measurement = register("outbox_entries", "Entries in the outboxes");
+    /// About 110 bytes for each order.
+    pub ended_units: Measurement = register("ended_units", "Units of ended sales that Redis still holds");
+    pub queue_ready: Measurement = register("queue_ready", "Messages ready in seckill.orders");
+    pub dead_letters: Measurement = register("queue_dead", "Messages ready in seckill.orders.dead");
+    /// In milliseconds; -1 before the first read.
+    pub facts_age_ms: Gauge<i64> = register("facts_age_ms", "Age of the facts that the gate checks requests against");
+    pub replicas_left: Gauge = register("facts_replicas_left",
+        "Replicas that the gate does not read because they do not answer or lag behind");
+    pub clock_offset_seconds: Gauge<f64, AtomicU64> = in_seconds("clock_offset",
+        "How far this host's clock is ahead of the Redis master's, or without Redis of the database's");
+    pub connections: Gauge = register("connections", "Open connections of shoppers");
+    pub turned_away: Counter =
+        register("connections_turned_away", "Connections closed because the limit was reached");
+    pub mails_sent: Counter = register("mails_sent", "Messages that the mail server accepted");
+    /// And messages that are too old to be sent.
+    pub mails_failed: Counter = register("mails_failed", "Attempts to send a message that failed");
+    pub pushes_sent: Counter = register("pushes_sent", "Messages that push services accepted");
+    /// And messages that are too old to be sent.
+    pub pushes_failed: Counter =
+        register("pushes_failed", "Attempts to send a message to a push service that failed");
+    pub events_sent: Counter = register("events_sent", "Events that endpoints of the merchant accepted");
+    pub events_failed: Counter = register("events_failed", "Attempts to send an event that failed");
+    pub events_waiting: Measurement = register("events_waiting", "Events that wait to be sent, up to 10,000");
+    pub mails_waiting: Measurement = register("mails_waiting", "Messages that wait to be sent, up to 10,000");
+    security_events: Vec<Counter> = labelled("security_events", "Security events, by class", "class",
+        SecurityClass::ALL.map(SecurityClass::as_str));
+    pub security_events_dropped: Counter = register("security_events_dropped",
+        "Security events that are missing from the list, because the database was away for too long");
 }
 
 fn register<M: Metric + Default + Clone>(registry: &mut Registry, name: &str, help: &str) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());
+    metric
+}
+
+fn in_seconds<M: Metric + Default + Clone>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
     metric
 }
 
@@ -225,37 +142,22 @@ fn sizes(registry: &mut Registry, name: &str, help: &str) -> Histogram {
     histogram
 }
 
-fn seconds(registry: &mut Registry, name: &str, help: &str) -> Histogram {
+fn times(registry: &mut Registry, name: &str, help: &str) -> Histogram {
     let histogram = Histogram::new(exponential_buckets(0.000_1, 2.0, 16));
     registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
     histogram
 }
 
-fn offset(registry: &mut Registry, name: &str, help: &str) -> Gauge<f64, AtomicU64> {
-    let gauge = Gauge::default();
-    registry.register_with_unit(name, help, Unit::Seconds, gauge.clone());
-    gauge
-}
-
-fn waits(registry: &mut Registry, name: &str, help: &str) -> WaitHistogram {
-    let waits = WaitHistogram::default();
-    registry.register_with_unit(name, help, Unit::Seconds, waits.clone());
-    waits
-}
-
-fn refusals(registry: &mut Registry) -> Vec<(Refusal, Counter)> {
-    let family: Family<Label, Counter> = register(registry, "purchases_refused", "Buying requests refused, by reason");
-    Refusal::ALL.map(|refusal| (refusal, family.get_or_create_owned(&[("reason", refusal.as_str())]))).to_vec()
-}
-
-fn payment_cases(registry: &mut Registry) -> Vec<Counter> {
-    let family: Family<Label, Counter> = register(registry, "payment_cases", "Payments that need attention, by kind");
-    CaseKind::ALL.map(|kind| family.get_or_create_owned(&[("kind", kind.as_str())])).to_vec()
-}
-
-fn security_events(registry: &mut Registry) -> Vec<Counter> {
-    let family: Family<Label, Counter> = register(registry, "security_events", "Security events, by class");
-    SecurityClass::ALL.map(|class| family.get_or_create_owned(&[("class", class.as_str())])).to_vec()
+/// A counter for each value of a label, in their order.
+fn labelled<const N: usize>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    label: &'static str,
+    values: [&'static str; N],
+) -> Vec<Counter> {
+    let family: Family<[(&'static str, &'static str); 1], Counter> = register(registry, name, help);
+    values.map(|value| family.get_or_create_owned(&[(label, value)])).to_vec()
 }
 
 impl Metrics {
@@ -272,7 +174,7 @@ impl Metrics {
     }
 
     pub fn refused(&self, refusal: Refusal) {
-        if let Some((_, counter)) = self.refused.get(refusal as usize) {
+        if let Some(counter) = self.refused.get(refusal as usize) {
             counter.inc();
         }
     }
