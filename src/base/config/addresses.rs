@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use anyhow::{Context, bail, ensure};
+use ipnet::IpNet;
 use redis::IntoConnectionInfo;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
@@ -260,11 +261,7 @@ fn host(text: &str) -> anyhow::Result<(String, u16)> {
 
 /// A network; a single address is a network of its own. IPv4 addresses that are written as IPv6 count as IPv4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cidr {
-    first: IpAddr,
-    /// Leading bits that all addresses of the network share.
-    prefix: u8,
-}
+pub struct Cidr(IpNet);
 
 impl Cidr {
     pub fn parse(text: &str) -> anyhow::Result<Cidr> {
@@ -272,37 +269,16 @@ impl Cidr {
         let (address, prefix) = text.trim().split_once('/').map_or((text.trim(), None), |(a, p)| (a, Some(p)));
         let first = address.parse::<IpAddr>().context(EXPECTED)?;
         ensure!(prefix.is_none() || first == first.to_canonical(), EXPECTED);
-        let first = first.to_canonical();
-        let prefix = match prefix {
-            Some(prefix) => prefix.parse().context(EXPECTED)?,
-            None => width(first),
+        let network = match prefix {
+            Some(prefix) => IpNet::new(first, prefix.parse().context(EXPECTED)?).context(EXPECTED)?,
+            None => first.to_canonical().into(),
         };
-        ensure!(prefix <= width(first), EXPECTED);
-        let cidr = Cidr { first, prefix };
-        ensure!(cidr.network_of(first) == bits(first), "{text} is not the first address of its network");
-        Ok(cidr)
+        ensure!(network.trunc() == network, "{text} is not the first address of its network");
+        Ok(Cidr(network))
     }
 
     pub fn contains(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        address.is_ipv4() == self.first.is_ipv4() && self.network_of(address) == bits(self.first)
-    }
-
-    fn network_of(&self, address: IpAddr) -> u128 {
-        let host_bits = u32::from(width(address) - self.prefix);
-        let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
-        bits(address) & mask
-    }
-}
-
-fn width(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-fn bits(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => u32::from(address).into(),
-        IpAddr::V6(address) => address.into(),
+        self.0.contains(&address.to_canonical())
     }
 }
 
