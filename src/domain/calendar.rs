@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
+use jiff::{SignedDuration, Timestamp, ToSpan};
 
 /// A month within [`YEARS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,12 @@ impl FromStr for Month {
         let first = Date::new(year.parse().map_err(|_| ())?, month.parse().map_err(|_| ())?, 1).map_err(|_| ())?;
         if YEARS.contains(&first.year()) { Ok(Month { first }) } else { Err(()) }
     }
+}
+
+/// The instant so many milliseconds later, or earlier if they are negative.
+pub(crate) fn shifted(at: Timestamp, ms: i64) -> Timestamp {
+    let end = if ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    at.saturating_add(SignedDuration::from_millis(ms)).unwrap_or(end)
 }
 
 /// The instants at which a day and the next day begin: 23 or 25 hours apart on days of a clock change.

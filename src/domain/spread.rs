@@ -6,10 +6,11 @@
 //! the spread is over, and every moment can then be recomputed. Before that it is secret: otherwise people would
 //! register accounts until one has an early moment.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::UserId;
+use super::calendar::shifted;
 use super::secret::CommittedSecret;
 
 /// [`advised_spread_ms`] gives a scripted account at most this many times the chance of a human one: 1.2, as a
@@ -43,17 +44,13 @@ pub struct Spread {
 impl Spread {
     /// The time from which the user may buy. It is before [`Spread::end`].
     pub fn own_moment(&self, opens: Timestamp, user: UserId) -> Timestamp {
-        later(opens, offset_ms(&self.seed, self.width_ms, user))
+        shifted(opens, offset_ms(&self.seed, self.width_ms, user))
     }
 
     /// The time from which every user may buy.
     pub fn end(&self, opens: Timestamp) -> Timestamp {
-        later(opens, self.width_ms)
+        shifted(opens, self.width_ms)
     }
-}
-
-fn later(opens: Timestamp, ms: i64) -> Timestamp {
-    opens.saturating_add(SignedDuration::from_millis(ms)).unwrap_or(Timestamp::MAX)
 }
 
 /// The shortest spread, in whole seconds, with which a scripted account has at most 1.2 times the chance of a human

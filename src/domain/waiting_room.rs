@@ -5,11 +5,12 @@
 //! All shoppers who join before the lock are in segment 0. After the lock every ten seconds begin a new segment. Within
 //! a segment the numbers decide, and a number follows from the seed and the entry.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::calendar::shifted;
 use super::draw::EntryId;
 use super::secret::CommittedSecret;
 use super::wire::wire_enum;
@@ -76,11 +77,6 @@ impl WaitingRoomPlan {
     pub fn seat_ends(self, called: Timestamp) -> Timestamp {
         shifted(called, self.seat_s * 1_000)
     }
-}
-
-fn shifted(at: Timestamp, ms: i64) -> Timestamp {
-    let end = if ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
-    at.saturating_add(SignedDuration::from_millis(ms)).unwrap_or(end)
 }
 
 /// A place in the order of calls. The smaller one is called first.

@@ -83,10 +83,10 @@ pub trait BatchHandler: Send + Sync + 'static {
 
     /// Counts one claim, also after its client has disconnected. `decision` is `None` if the bucket was full or the
     /// outcome is unknown.
-    fn count(metrics: &Metrics, counters: Option<&Self::Counters>, decision: Option<&Self::Decision>, waited: Duration);
+    fn count(_: &Metrics, _: Option<&Self::Counters>, _decision: Option<&Self::Decision>, _waited: Duration) {}
 
     /// Counts one call to the backend.
-    fn measure(metrics: &Metrics, claims: usize, took: Duration);
+    fn measure(_: &Metrics, _claims: usize, _took: Duration) {}
 }
 
 struct PendingClaim<D: BatchHandler> {
@@ -152,27 +152,19 @@ impl<D: BatchHandler> Pending<D> {
 }
 
 /// The batch queue of one key.
-struct BatchQueue<D: BatchHandler>(Mutex<Pending<D>>);
+type BatchQueue<D> = Mutex<Pending<D>>;
 
-impl<D: BatchHandler> Default for BatchQueue<D> {
-    fn default() -> Self {
-        BatchQueue(Mutex::default())
-    }
-}
-
-impl<D: BatchHandler> BatchQueue<D> {
-    /// Yields while requests that have already arrived add their claims. A call costs many times as much as one more
-    /// claim in it. Never waits for requests that are yet to come.
-    async fn gather(&self) {
-        let mut seen = 0;
-        while seen < D::MAX_CLAIMS {
-            tokio::task::yield_now().await;
-            let present = locked(&self.0).len;
-            if present == seen {
-                break;
-            }
-            seen = present;
+/// Yields while requests that have already arrived add their claims. A call costs many times as much as one more claim
+/// in it. Never waits for requests that are yet to come.
+async fn gather<D: BatchHandler>(queue: &BatchQueue<D>) {
+    let mut seen = 0;
+    while seen < D::MAX_CLAIMS {
+        tokio::task::yield_now().await;
+        let present = locked(queue).len;
+        if present == seen {
+            break;
         }
+        seen = present;
     }
 }
 
@@ -224,7 +216,7 @@ impl<D: BatchHandler> Batcher<D> {
         let (answer, decided) = oneshot::channel();
         let queue = self.queue(self.backend.batch_key(bucket));
         let start = {
-            let mut pending = locked(&queue.0);
+            let mut pending = locked(&queue);
             if let Err(refused) = pending.push(bucket, PendingClaim { claim, counters, since: Instant::now(), answer })
             {
                 drop(pending);
@@ -255,7 +247,7 @@ impl<D: BatchHandler> Batcher<D> {
         if queues.len() >= MAX_QUEUES {
             // A caller that just got an idle batch queue may still use it. Then two batches of one key run side by
             // side.
-            queues.retain(|_, queue| locked(&queue.0).workers > 0);
+            queues.retain(|_, queue| locked(queue).workers > 0);
         }
         queues.entry(key).or_default().clone()
     }
@@ -263,9 +255,9 @@ impl<D: BatchHandler> Batcher<D> {
     async fn drain(self, queue: Arc<BatchQueue<D>>) {
         let worker = Worker { batcher: self, queue };
         loop {
-            worker.queue.gather().await;
+            gather(&worker.queue).await;
             let batches = {
-                let mut pending = locked(&worker.queue.0);
+                let mut pending = locked(&worker.queue);
                 if pending.len == 0 {
                     pending.workers -= 1;
                     return;
@@ -345,10 +337,6 @@ mod tests {
         fn max_calls(&self) -> usize {
             self.max_calls
         }
-
-        fn count(_: &Metrics, _: Option<&()>, _: Option<&usize>, _: Duration) {}
-
-        fn measure(_: &Metrics, _: usize, _: Duration) {}
     }
 
     fn batcher(batch_key: fn(Bucket) -> BatchKey) -> Batcher<Recorder> {

@@ -36,17 +36,7 @@ pub enum EligibilityRefusal {
     Store(StoreError),
 }
 
-impl From<StoreError> for EligibilityRefusal {
-    fn from(error: StoreError) -> Self {
-        EligibilityRefusal::Store(error)
-    }
-}
-
-impl From<Ineligible> for EligibilityRefusal {
-    fn from(lacks: Ineligible) -> Self {
-        EligibilityRefusal::Ineligible(lacks)
-    }
-}
+refusal_from!(EligibilityRefusal: Ineligible(Ineligible), Store(StoreError));
 
 /// Why a code was not redeemed.
 #[derive(Debug)]
@@ -58,11 +48,7 @@ pub enum RedeemRefusal {
     Store(StoreError),
 }
 
-impl From<StoreError> for RedeemRefusal {
-    fn from(error: StoreError) -> Self {
-        RedeemRefusal::Store(error)
-    }
-}
+refusal_from!(RedeemRefusal: Store(StoreError));
 
 /// A rule of a sale, and what an account lacks to meet it; `None` if it meets the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,17 +25,7 @@ pub enum EntryRefusal {
     Store(StoreError),
 }
 
-impl From<StoreError> for EntryRefusal {
-    fn from(error: StoreError) -> Self {
-        EntryRefusal::Store(error)
-    }
-}
-
-impl From<EligibilityRefusal> for EntryRefusal {
-    fn from(refusal: EligibilityRefusal) -> Self {
-        EntryRefusal::Ineligible(refusal)
-    }
-}
+refusal_from!(EntryRefusal: Ineligible(EligibilityRefusal), Store(StoreError));
 
 /// Enters accounts in draws.
 pub struct Entries {

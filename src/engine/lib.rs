@@ -17,6 +17,17 @@
 //!
 //! HTML, words and routes are in the crates above.
 
+/// Lets `?` turn errors and refusals of other modules into the variants of a refusal that hold them.
+macro_rules! refusal_from {
+    ($refusal:ident: $($variant:ident($inner:ty)),+) => {$(
+        impl From<$inner> for $refusal {
+            fn from(inner: $inner) -> Self {
+                $refusal::$variant(inner)
+            }
+        }
+    )+};
+}
+
 // One purchase: admission, then stock.
 pub mod purchase;
 

@@ -36,17 +36,7 @@ pub enum WaitlistRefusal {
     Store(StoreError),
 }
 
-impl From<StoreError> for WaitlistRefusal {
-    fn from(error: StoreError) -> Self {
-        WaitlistRefusal::Store(error)
-    }
-}
-
-impl From<EligibilityRefusal> for WaitlistRefusal {
-    fn from(refusal: EligibilityRefusal) -> Self {
-        WaitlistRefusal::Ineligible(refusal)
-    }
-}
+refusal_from!(WaitlistRefusal: Ineligible(EligibilityRefusal), Store(StoreError));
 
 /// An account on a waitlist, as it sees itself.
 #[derive(Debug)]

@@ -20,11 +20,12 @@ pub use rules::{Beacon, DrawRules, PublicRound, Randomness, WrongRandomness, Wro
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::calendar::shifted;
 use super::secret::CommittedSecret;
 use crate::wire::wire_enum;
 use crate::{OrderId, Phase, Sale, UserId};
@@ -80,23 +81,19 @@ impl DrawPlan {
 
     /// When the list of entries is locked.
     pub fn lock_at(self, closes: Timestamp) -> Timestamp {
-        later(closes, self.review_s)
+        shifted(closes, self.review_s.saturating_mul(1_000))
     }
 
     /// The public round: the first one after twice the review. It is still unknown when the list is locked, even if
     /// locking is somewhat late.
     pub fn round(self, closes: Timestamp) -> Option<PublicRound> {
-        Some(PublicRound::first_after(self.beacon?, later(closes, self.review_s.saturating_mul(2))))
+        Some(PublicRound::first_after(self.beacon?, shifted(closes, self.review_s.saturating_mul(2_000))))
     }
 
     /// When the draw is held, unless its public round is late: the result follows within moments.
     pub fn result_at(self, closes: Timestamp) -> Timestamp {
         self.round(closes).map_or_else(|| self.lock_at(closes), |round| round.at())
     }
-}
-
-fn later(at: Timestamp, seconds: i64) -> Timestamp {
-    at.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
 impl Sale {

@@ -93,8 +93,6 @@ impl BatchHandler for ShareClaims {
         self.0.batch_key(bucket)
     }
 
-    fn count(_: &Metrics, _: Option<&()>, _: Option<&ShareDecision>, _: Duration) {}
-
     fn measure(metrics: &Metrics, users: usize, took: Duration) {
         metrics.claim_batch(users, took);
     }

@@ -275,10 +275,8 @@ impl ShareBackend for RedisShares {
     async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Result<Vec<ShareDecision>, Unavailable>> {
         let _unanswered = self.grants.begin_call();
         let calls = batches.iter().map(|batch| self.claim_call(batch)).collect();
-        match self.scripts.claim.send(calls, &self.master).await {
-            Ok(answers) => batches.iter().zip(answers).map(|(batch, answer)| self.decisions(batch, answer?)).collect(),
-            Err(error) => vec![Err(error.into()); batches.len()],
-        }
+        let answers = self.scripts.claim.send(calls, &self.master).await;
+        batches.iter().zip(answers).map(|(batch, answer)| self.decisions(batch, answer?)).collect()
     }
 
     fn batch_key(&self, bucket: Bucket) -> BatchKey {

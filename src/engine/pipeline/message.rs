@@ -101,16 +101,17 @@ impl Message {
         Ok(match items.first() {
             None => None,
             Some(OutboxItem::Order(first)) => {
-                let orders = items.iter().filter_map(OutboxItem::order);
-                let orders: Vec<OrderLine> = orders.map(OrderLine::of).collect();
+                let line =
+                    |&Reservation { order_id, user_id, quantity, .. }: &_| OrderLine { order_id, user_id, quantity };
+                let orders: Vec<OrderLine> = items.iter().filter_map(OutboxItem::order).map(line).collect();
                 let (sale_id, reserved_at) = (first.sale_id, first.reserved_at);
                 let count = orders.len();
                 let body = serde_json::to_vec(&OrdersBody { sale_id, bucket, entry: id, reserved_at, orders })?;
                 Some(Message { kind: ORDER, id: message_id, at: reserved_at, count, body })
             }
             Some(OutboxItem::Share(first)) => {
-                let claims = items.iter().filter_map(OutboxItem::share);
-                let claims: Vec<ClaimLine> = claims.map(ClaimLine::of).collect();
+                let line = |&ShareClaim { user_id, share, amount, .. }: &_| ClaimLine { user_id, share, amount };
+                let claims: Vec<ClaimLine> = items.iter().filter_map(OutboxItem::share).map(line).collect();
                 let (packet_id, claimed_at) = (first.packet_id, first.claimed_at);
                 let count = claims.len();
                 let body = serde_json::to_vec(&ClaimsBody { packet_id, bucket, entry: id, claimed_at, claims })?;
@@ -150,18 +151,6 @@ impl Message {
             .with_message_id(self.id.as_str().into())
             .with_timestamp(self.at.as_second().max(0) as u64)
             .with_headers(headers)
-    }
-}
-
-impl OrderLine {
-    fn of(order: &Reservation) -> OrderLine {
-        OrderLine { order_id: order.order_id, user_id: order.user_id, quantity: order.quantity }
-    }
-}
-
-impl ClaimLine {
-    fn of(claim: &ShareClaim) -> ClaimLine {
-        ClaimLine { user_id: claim.user_id, share: claim.share, amount: claim.amount }
     }
 }
 

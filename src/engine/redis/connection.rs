@@ -134,6 +134,14 @@ impl RedisConnection {
         matches!(self, RedisConnection::Cluster(_))
     }
 
+    fn as_dyn(&mut self) -> &mut dyn ConnectionLike {
+        match self {
+            RedisConnection::Shared(connection) => connection,
+            RedisConnection::Private(connection) => connection,
+            RedisConnection::Cluster(connection) => connection,
+        }
+    }
+
     /// Looks for the server again before the next command. Reconnects to a cluster in the background.
     pub fn reconnect(&self) {
         match self {
@@ -224,11 +232,7 @@ impl RedisConnection {
 
 impl ConnectionLike for RedisConnection {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        match self {
-            RedisConnection::Shared(connection) => connection.req_packed_command(cmd),
-            RedisConnection::Private(connection) => connection.req_packed_command(cmd),
-            RedisConnection::Cluster(connection) => connection.req_packed_command(cmd),
-        }
+        self.as_dyn().req_packed_command(cmd)
     }
 
     fn req_packed_commands<'a>(
@@ -237,11 +241,7 @@ impl ConnectionLike for RedisConnection {
         offset: usize,
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        match self {
-            RedisConnection::Shared(connection) => connection.req_packed_commands(pipeline, offset, count),
-            RedisConnection::Private(connection) => connection.req_packed_commands(pipeline, offset, count),
-            RedisConnection::Cluster(connection) => connection.req_packed_commands(pipeline, offset, count),
-        }
+        self.as_dyn().req_packed_commands(pipeline, offset, count)
     }
 
     fn get_db(&self) -> i64 {

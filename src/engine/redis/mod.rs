@@ -55,16 +55,15 @@ impl HotScript {
         call
     }
 
-    /// Sends calls; to a cluster, send one call at a time. Returns a result per call. If the connection fails, the
-    /// error covers all calls, and it is unknown which of them were executed. If the server does not know the script,
-    /// it is loaded, and the unanswered calls are sent again.
-    pub async fn send(
-        &self,
-        calls: Vec<Cmd>,
-        connection: &RedisConnection,
-    ) -> RedisResult<Vec<RedisResult<Vec<Value>>>> {
+    /// Sends calls; to a cluster, send one call at a time. Returns a result per call. If the connection fails, each call
+    /// has its error, and it is unknown which of them were executed. If the server does not know the script, it is
+    /// loaded, and the unanswered calls are sent again.
+    pub async fn send(&self, calls: Vec<Cmd>, connection: &RedisConnection) -> Vec<RedisResult<Vec<Value>>> {
         let (pipe, mut connection) = (pipeline(calls), connection.clone());
-        let mut answers = ask(&pipe, &mut connection).await?;
+        let mut answers = match ask(&pipe, &mut connection).await {
+            Ok(answers) => answers,
+            Err(error) => return vec![Err(error); pipe.len()],
+        };
         let unknown: Vec<usize> = (0..answers.len()).filter(|&n| is_unknown(&answers[n])).collect();
         if !unknown.is_empty() && self.0.prepare_invoke().load_async(&mut connection).await.is_ok() {
             let calls = pipe.cmd_iter().zip(&answers).filter(|(_, answer)| is_unknown(answer));
@@ -75,7 +74,7 @@ impl HotScript {
                 Err(error) => unknown.into_iter().for_each(|n| answers[n] = Err(error.clone())),
             }
         }
-        Ok(answers)
+        answers
     }
 }
 

@@ -140,24 +140,27 @@ impl RedisStock {
 
     /// The shares of buckets of split sales; `None` where a bucket is not loaded or its server does not answer.
     pub async fn shares(&self, buckets: &[Bucket]) -> Result<Vec<Option<BucketShare>>, Unavailable> {
-        let answers = self.master.each(buckets, |pipe, bucket| {
-            pipe.hmget(keys::hash(bucket), &["Total", "Booked", "Fence", "More", "Missed"])
+        let share = |[total, booked, fence, more, missed]: [Option<i64>; 5]| {
+            let (total, booked, fence) = (total?, booked?, fence?);
+            Some(BucketShare { total, booked, fence, more: more == Some(1), missed: missed.unwrap_or(0) })
+        };
+        self.numbers(buckets, ["Total", "Booked", "Fence", "More", "Missed"], share).await
+    }
+
+    /// What numbers in the hash of each bucket mean; `None` if its server does not answer.
+    pub(super) async fn numbers<const N: usize, T>(
+        &self,
+        buckets: &[Bucket],
+        names: [&str; N],
+        meaning: impl Fn([Option<i64>; N]) -> Option<T>,
+    ) -> Result<Vec<Option<T>>, Unavailable> {
+        let answers = self.master.each(buckets, |pipe, bucket| pipe.hmget(keys::hash(bucket), &names)).await?;
+        let meanings = answers.into_iter().map(|answer| {
+            let Some(fields) = answer.ok() else { return Ok(None) };
+            let [fields] = fields.as_slice() else { return Err(malformed("numbers")) };
+            Ok(meaning(parse(fields, "numbers")?))
         });
-        let mut shares = Vec::with_capacity(buckets.len());
-        for answer in answers.await? {
-            let Ok(answer) = answer else {
-                shares.push(None);
-                continue;
-            };
-            let [fields] = answer.as_slice() else { return Err(malformed("a share")) };
-            shares.push(match parse::<Vec<Option<i64>>>(fields, "a share")?.as_slice() {
-                &[Some(total), Some(booked), Some(fence), more, missed] => {
-                    Some(BucketShare { total, booked, fence, more: more == Some(1), missed: missed.unwrap_or(0) })
-                }
-                _ => None,
-            });
-        }
-        Ok(shares)
+        meanings.collect()
     }
 
     /// Sets the share of a bucket of a split sale, unless it has applied a newer fence, and whether there are more units

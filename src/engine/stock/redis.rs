@@ -102,12 +102,8 @@ impl RedisStock {
         batches: &[Batch<Claim>],
     ) -> Vec<Result<Option<BatchDecisions>, Unavailable>> {
         let calls = batches.iter().map(|batch| self.reserve_call(mode, batch)).collect();
-        match self.scripts.reserve.send(calls, &self.master).await {
-            Ok(answers) => {
-                batches.iter().zip(answers).map(|(batch, answer)| batch_decisions(answer?, &batch.claims)).collect()
-            }
-            Err(error) => batches.iter().map(|_| Err(error.clone().into())).collect(),
-        }
+        let answers = self.scripts.reserve.send(calls, &self.master).await;
+        batches.iter().zip(answers).map(|(batch, answer)| batch_decisions(answer?, &batch.claims)).collect()
     }
 
     fn reserve_call(&self, mode: Mode, Batch { bucket, claims }: &Batch<Claim>) -> Cmd {

@@ -21,7 +21,7 @@ use super::load::BucketState;
 use super::redis::{Mode, RedisStock, unless_all_failed, within_limit};
 use super::{FreeUnits, Unavailable, WaitedStock};
 use crate::batching::Batch;
-use crate::redis::{keys, malformed, parse};
+use crate::redis::keys;
 use domain::claim::{Claim, Decision};
 use domain::{Bucket, Sale};
 use store::Allotment;
@@ -54,23 +54,10 @@ impl RedisStock {
 
     /// What each bucket keeps; `None` if it is not loaded or its server does not answer.
     async fn kept(&self, buckets: &[Bucket]) -> Result<Vec<Option<Kept>>, Unavailable> {
-        let answers =
-            self.master.each(buckets, |pipe, bucket| pipe.hmget(keys::hash(bucket), &["Epoch", "Waits", "Waited"]));
-        let mut all = Vec::with_capacity(buckets.len());
-        for answer in answers.await? {
-            let Ok(answer) = answer else {
-                all.push(None);
-                continue;
-            };
-            let [fields] = answer.as_slice() else { return Err(malformed("a mark")) };
-            all.push(match parse::<Vec<Option<i64>>>(fields, "a mark")?.as_slice() {
-                &[Some(epoch), waits, waited] => {
-                    Some(Kept { units: waited.unwrap_or(0), mark: format!("{epoch}:{}", waits.unwrap_or(0)) })
-                }
-                _ => None,
-            });
-        }
-        Ok(all)
+        let kept = |[epoch, waits, waited]: [Option<i64>; 3]| {
+            Some(Kept { units: waited.unwrap_or(0), mark: format!("{}:{}", epoch?, waits.unwrap_or(0)) })
+        };
+        self.numbers(buckets, ["Epoch", "Waits", "Waited"], kept).await
     }
 }
 

@@ -50,11 +50,7 @@ pub enum JoinRefusal {
     Unknown,
 }
 
-impl From<EligibilityRefusal> for JoinRefusal {
-    fn from(refusal: EligibilityRefusal) -> Self {
-        JoinRefusal::Ineligible(refusal)
-    }
-}
+refusal_from!(JoinRefusal: Ineligible(EligibilityRefusal));
 
 /// The answer to an account that joined: its place and its turn.
 #[derive(Debug)]

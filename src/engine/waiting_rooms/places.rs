@@ -19,7 +19,6 @@ use crate::redis::keys::{self, ShortId};
 use crate::redis::replay::Generation;
 use crate::redis::replay::{ReplayGrants, Replayed};
 use crate::redis::{HotScript, malformed, parse, parse_time};
-use base::metrics::Metrics;
 use domain::bucket::Owner;
 use domain::draw::EntryId;
 use domain::{Bucket, SaleId, UserId};
@@ -129,10 +128,6 @@ impl Gathering {
             call
         });
         let answers = self.scripts.take.send(calls.collect(), &self.master).await;
-        let answers = match answers {
-            Ok(answers) => answers,
-            Err(error) => return batches.iter().map(|_| Err(error.clone().into())).collect(),
-        };
         let gathered = batches.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
             let (generation, gathered) = read_answer(&answer?, claims)?;
             let given = gathered.iter().flatten();
@@ -380,8 +375,4 @@ impl BatchHandler for Joins {
         // With two calls, one is written while the other waits for the disk. An SQLite file has one writer.
         if self.store.shares_clock() { 1 } else { MAX_CALLS }
     }
-
-    fn count(_: &Metrics, _: Option<&()>, _: Option<&JoinDecision>, _: Duration) {}
-
-    fn measure(_: &Metrics, _: usize, _: Duration) {}
 }

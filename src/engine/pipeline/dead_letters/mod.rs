@@ -366,13 +366,7 @@ fn return_count(message: &Delivery) -> i64 {
 
 /// The broker's record of the latest dead-lettering.
 fn first_death(headers: &FieldTable) -> Option<&FieldTable> {
-    match headers.inner().get("x-death")? {
-        AMQPValue::FieldArray(deaths) => match deaths.as_slice().first()? {
-            AMQPValue::FieldTable(death) => Some(death),
-            _ => None,
-        },
-        _ => None,
-    }
+    headers.inner().get("x-death")?.as_array()?.as_slice().first()?.as_field_table()
 }
 
 fn long_text(table: &FieldTable, key: &str) -> Option<String> {
@@ -384,10 +378,8 @@ fn long_text(table: &FieldTable, key: &str) -> Option<String> {
 }
 
 fn died_at(death: &FieldTable) -> Option<Timestamp> {
-    match death.inner().get("time")? {
-        AMQPValue::Timestamp(seconds) => Timestamp::from_second(i64::try_from(*seconds).ok()?).ok(),
-        _ => None,
-    }
+    let seconds = death.inner().get("time")?.as_timestamp()?;
+    Timestamp::from_second(i64::try_from(seconds).ok()?).ok()
 }
 
 // Dead letters of the outboxes. Each outbox has a Redis Stream for its dead letters.
