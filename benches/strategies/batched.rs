@@ -8,7 +8,7 @@ use anyhow::bail;
 use async_trait::async_trait;
 use base::metrics::Metrics;
 use domain::Bucket;
-use domain::claim::{Claim, Decision};
+use domain::claim::{Claim, Decision, Refusal};
 use domain::{OrderId, OutboxItem, Sale, UserId};
 use engine::batching::Batcher;
 use engine::pipeline::outbox;
@@ -72,7 +72,7 @@ impl StockStrategy for Batched {
             Decision::Granted(_) => Ok(Answer::Granted),
             Decision::Repeated(_) => Ok(Answer::Repeated),
             // No allotter runs, so a busy bucket stays empty.
-            Decision::SoldOut | Decision::Busy => Ok(Answer::SoldOut),
+            Decision::Refused(Refusal::SoldOut | Refusal::Busy) => Ok(Answer::SoldOut),
             other => bail!("unexpected decision {other:?}"),
         }
     }

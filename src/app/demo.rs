@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use base::counters::{OPENING_SLOT_MS, SaleCounters};
-use domain::claim::Decision;
+use domain::claim::{Decision, Refusal};
 use domain::draw::{Beacon, EntryId};
 use domain::parcel::{ParcelLabel, ParcelMove};
 use domain::staff::{ShopPage, ShopPageName};
@@ -407,7 +407,7 @@ async fn sell(
         count_requests(&counters, &Decision::Granted(OrderStatus::Unpaid), 1, (wait, late));
     }
     if demo.sold.0 == demo.total {
-        count_requests(&counters, &Decision::SoldOut, LATE_REQUESTS, (Duration::ZERO, within));
+        count_requests(&counters, &Decision::Refused(Refusal::SoldOut), LATE_REQUESTS, (Duration::ZERO, within));
     }
     let users: Vec<UserId> = reservations.iter().map(|reservation| reservation.user_id).collect();
     let window = Duration::from_secs(15 * 60);

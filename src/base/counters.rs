@@ -78,11 +78,7 @@ impl SaleCounters {
                 self.repeated.fetch_add(1, Relaxed);
                 return;
             }
-            Some(Decision::SoldOut) => Refusal::SoldOut,
-            Some(Decision::Busy) => Refusal::Busy,
-            Some(Decision::OverLimit) => Refusal::OverLimit,
-            Some(Decision::NotOpen) => Refusal::NotOpen,
-            Some(Decision::Ended) => Refusal::Ended,
+            Some(Decision::Refused(refusal)) => *refusal,
             Some(Decision::NotLoaded) | None => Refusal::Overloaded,
         };
         self.stock[refusal as usize].fetch_add(1, Relaxed);
@@ -261,7 +257,7 @@ mod tests {
         let decisions = [
             Some(Decision::Granted(OrderStatus::Reserved)),
             Some(Decision::Repeated(hold)),
-            Some(Decision::SoldOut),
+            Some(Decision::Refused(Refusal::SoldOut)),
             Some(Decision::NotLoaded),
             None,
         ];

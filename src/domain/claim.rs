@@ -48,13 +48,9 @@ pub enum Decision {
     Granted(OrderStatus),
     /// The user already held units; this is the hold of the first order.
     Repeated(Hold),
-    SoldOut,
-    /// The user's bucket is empty, but other buckets or the pool have units: a later try may succeed.
-    Busy,
-    OverLimit,
-    /// The sale is not live, or the backend's own clock is outside its window.
-    NotOpen,
-    Ended,
+    /// `SoldOut`; `Busy` if the user's bucket is empty, but other buckets or the pool have units; `OverLimit`; `NotOpen` if
+    /// the sale is not live, or the backend's own clock is before its window; or `Ended`.
+    Refused(Refusal),
     /// The sale is not loaded in the backend, so there is no decision now.
     NotLoaded,
 }

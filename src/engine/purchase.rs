@@ -81,11 +81,7 @@ impl Purchases {
             Ok(Decision::Repeated(hold)) => {
                 Ok(PurchaseOutcome::Repeated { order: hold.order_id, quantity: hold.quantity })
             }
-            Ok(Decision::SoldOut) => Err(Refusal::SoldOut),
-            Ok(Decision::Busy) => Err(Refusal::Busy),
-            Ok(Decision::OverLimit) => Err(Refusal::OverLimit),
-            Ok(Decision::NotOpen) => Err(Refusal::NotOpen),
-            Ok(Decision::Ended) => Err(Refusal::Ended),
+            Ok(Decision::Refused(refusal)) => Err(refusal),
             Ok(Decision::NotLoaded) | Err(NoDecision::QueueFull | NoDecision::Unknown(_)) => Err(Refusal::Overloaded),
         }
     }

@@ -9,7 +9,7 @@ mod stack {
     use base::config::ServiceAddress;
     use control::allot::Allotter;
     use domain::Bucket;
-    use domain::claim::{Claim, Decision};
+    use domain::claim::{Claim, Decision, Refusal};
     use domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleMode, UserId, Window};
     use engine::batching::Batch;
     use engine::catalogue::Catalogue;
@@ -220,8 +220,8 @@ mod stack {
                 Decision::Granted(_) => {
                     held.insert(claim.user_id, hold(sale, claim));
                 }
-                Decision::Busy => {}
-                Decision::SoldOut => sold_out += 1,
+                Decision::Refused(Refusal::Busy) => {}
+                Decision::Refused(Refusal::SoldOut) => sold_out += 1,
                 other => panic!("{other:?}"),
             }
             stock.assert_conserved(sale, held).await;
@@ -261,11 +261,11 @@ mod stack {
             std::iter::repeat_with(|| claim(quantity)).find(here).unwrap()
         };
         let granted = |decision| matches!(decision, Decision::Granted(_));
-        assert_eq!(stock.reserve(&sale, of(0, 1)).await, Decision::Busy, "nothing is handed out yet");
+        assert_eq!(stock.reserve(&sale, of(0, 1)).await, Decision::Refused(Refusal::Busy), "nothing is handed out yet");
         allotter.step_of(&sale).await.unwrap();
         // One unit is here, three are elsewhere.
         assert!(granted(stock.reserve(&sale, of(0, 1)).await));
-        assert_eq!(stock.reserve(&sale, of(0, 1)).await, Decision::Busy);
+        assert_eq!(stock.reserve(&sale, of(0, 1)).await, Decision::Refused(Refusal::Busy));
         // The facts cover the whole sale.
         let buckets: Vec<Bucket> = Bucket::of_sale(&sale).collect();
         let facts = stock.facts.facts(&buckets).await.unwrap();
@@ -280,7 +280,7 @@ mod stack {
         }
         allotter.step_of(&sale).await.unwrap();
         for n in 0..3 {
-            assert_eq!(stock.reserve(&sale, of(n, 1)).await, Decision::SoldOut);
+            assert_eq!(stock.reserve(&sale, of(n, 1)).await, Decision::Refused(Refusal::SoldOut));
         }
     }
 

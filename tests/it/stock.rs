@@ -14,7 +14,7 @@ mod stack {
     use control::stock_sync::StockSync;
     use control::waiting_rooms::WaitingRoomSteps;
     use domain::Bucket;
-    use domain::claim::{Claim, Decision, Hold};
+    use domain::claim::{Claim, Decision, Hold, Refusal};
     use domain::sale::SaleMove;
     use domain::{
         Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, SaleMode, TurnState, UserId, WaitingRoomPlan,
@@ -182,7 +182,10 @@ mod stack {
         assert!(!backends.lower(sale.id, 2, true).await, "the database has sold two, and Redis three");
         assert_eq!(backends.store.sales().get(sale.id).await.unwrap().unwrap().total, 5);
         assert!(backends.lower(sale.id, 3, true).await);
-        assert_eq!(decide(&backends.redis, Bucket::whole(sale.id), &[claim(4, 1)]).await, [Decision::SoldOut]);
+        assert_eq!(
+            decide(&backends.redis, Bucket::whole(sale.id), &[claim(4, 1)]).await,
+            [Decision::Refused(Refusal::SoldOut)]
+        );
         backends.change(sale.id, SaleChange::SetTotal { total: 4, versions: None }).await;
         let granted = decide(&backends.redis, Bucket::whole(sale.id), &[claim(4, 1)]).await;
         assert!(matches!(granted[..], [Decision::Granted(_)]), "{granted:?}");
@@ -190,7 +193,10 @@ mod stack {
         // The process dies before the commit: stock sync gives the old total back.
         backends.change(sale.id, SaleChange::SetTotal { total: 6, versions: None }).await;
         assert!(backends.lower(sale.id, 4, false).await);
-        assert_eq!(decide(&backends.redis, Bucket::whole(sale.id), &[claim(5, 1)]).await, [Decision::SoldOut]);
+        assert_eq!(
+            decide(&backends.redis, Bucket::whole(sale.id), &[claim(5, 1)]).await,
+            [Decision::Refused(Refusal::SoldOut)]
+        );
         let stock_sync = backends.stock_sync();
         for _ in 0..3 {
             stock_sync.step().await.unwrap();
@@ -287,11 +293,7 @@ mod stack {
         match decision {
             Decision::Granted(_) => "granted",
             Decision::Repeated(_) => "repeated",
-            Decision::SoldOut => "sold_out",
-            Decision::Busy => "busy",
-            Decision::OverLimit => "over_limit",
-            Decision::NotOpen => "not_open",
-            Decision::Ended => "ended",
+            Decision::Refused(refusal) => refusal.as_str(),
             Decision::NotLoaded => "not_loaded",
         }
     }
@@ -303,9 +305,9 @@ mod stack {
         let at = |offset: i64| Timestamp::from_second(now.as_second() + offset).unwrap();
         let window = |opens, closes| Window { opens_at: Some(at(opens)), closes_at: Some(at(closes)) };
         let early = backends.sale(5, 1, window(3_600, 7_200)).await;
-        assert_eq!(backends.reserve(early.id, &[claim(1, 1)]).await, [Decision::NotOpen]);
+        assert_eq!(backends.reserve(early.id, &[claim(1, 1)]).await, [Decision::Refused(Refusal::NotOpen)]);
         let over = backends.sale(5, 1, window(-7_200, -3_600)).await;
-        assert_eq!(backends.reserve(over.id, &[claim(1, 1)]).await, [Decision::Ended]);
+        assert_eq!(backends.reserve(over.id, &[claim(1, 1)]).await, [Decision::Refused(Refusal::Ended)]);
         let unknown = SaleId(4_242);
         assert_eq!(backends.reserve(unknown, &[claim(1, 1), claim(2, 1)]).await, [Decision::NotLoaded; 2]);
     }
@@ -321,11 +323,11 @@ mod stack {
         let expected = [
             granted,
             Decision::Repeated(hold(0)),
-            Decision::SoldOut,
+            Decision::Refused(Refusal::SoldOut),
             granted,
-            Decision::OverLimit,
+            Decision::Refused(Refusal::OverLimit),
             Decision::Repeated(hold(0)),
-            Decision::SoldOut,
+            Decision::Refused(Refusal::SoldOut),
         ];
         assert_eq!(decisions, expected);
     }
@@ -347,8 +349,8 @@ mod stack {
         let not_loaded = Decision::NotLoaded;
         for users in [[1, 2], [3, 4]] {
             let _: () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut backends.redis.connection()).await.unwrap();
-            let first = if users[0] == 1 { granted } else { Decision::SoldOut };
-            let expected = [[first, Decision::SoldOut], [not_loaded; 2], [granted; 2]];
+            let first = if users[0] == 1 { granted } else { Decision::Refused(Refusal::SoldOut) };
+            let expected = [[first, Decision::Refused(Refusal::SoldOut)], [not_loaded; 2], [granted; 2]];
             assert_eq!(ask(&users).await, expected);
         }
     }
@@ -388,7 +390,10 @@ mod stack {
         let joined = backends.store.waitlists().join(sale.id, waiter.user_id, 1).await.unwrap();
         assert!(matches!(joined, WaitOutcome::Joined(_)), "{joined:?}");
         backends.cancel(sale.id, buyers[0].order_id).await;
-        assert_eq!(backends.reserve(sale.id, &[claim(4, 1), claim(5, 1)]).await, [Decision::SoldOut; 2]);
+        assert_eq!(
+            backends.reserve(sale.id, &[claim(4, 1), claim(5, 1)]).await,
+            [Decision::Refused(Refusal::SoldOut); 2]
+        );
         let url = ServiceAddress::from(backends.fixture.settings["SECKILL_REDIS_URL"].as_str());
         let facts = RedisFacts::new(Vec::new(), connection::shared(&url).unwrap(), Gauge::default());
         let bucket = Bucket::whole(sale.id);
@@ -398,7 +403,7 @@ mod stack {
         backends.redis.unload(bucket).await.unwrap();
         backends.stock_sync().step().await.unwrap();
         assert_eq!(backends.redis.free_units(&sale).await.unwrap().units, 1);
-        assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [Decision::SoldOut]);
+        assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [Decision::Refused(Refusal::SoldOut)]);
 
         for _ in 0..2 {
             for offered in
@@ -410,10 +415,17 @@ mod stack {
             }
         }
         backends.change(sale.id, SaleChange::TopUp { units: 1, request: None }).await;
-        assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [Decision::SoldOut], "added units are waited for");
+        assert_eq!(
+            backends.reserve(sale.id, &[claim(4, 1)]).await,
+            [Decision::Refused(Refusal::SoldOut)],
+            "added units are waited for"
+        );
         backends.change(sale.id, SaleChange::TopUp { units: 1, request: None }).await;
         let decided = backends.reserve(sale.id, &[claim(6, 1), claim(7, 1)]).await;
-        assert!(matches!(decided[..], [Decision::Granted(_), Decision::SoldOut]), "as many are kept as are waited for");
+        assert!(
+            matches!(decided[..], [Decision::Granted(_), Decision::Refused(Refusal::SoldOut)]),
+            "as many are kept as are waited for"
+        );
 
         // The last waiting account leaves.
         assert!(backends.store.waitlists().leave(sale.id, waiter.user_id).await.unwrap());
@@ -510,7 +522,10 @@ mod stack {
         assert_eq!(note(1, "").await, 1);
         assert_eq!(note(1, "").await, 1);
         assert_eq!(note(0, "1:1").await, 0, "read before the second mark");
-        assert_eq!(decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await, [Decision::SoldOut]);
+        assert_eq!(
+            decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await,
+            [Decision::Refused(Refusal::SoldOut)]
+        );
         assert_eq!(note(0, "1:2").await, 1);
         assert!(matches!(
             decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await[..],
@@ -641,7 +656,10 @@ mod stack {
         for _ in 0..2 {
             stock_sync.step().await.unwrap();
         }
-        assert_eq!(decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await, [Decision::NotOpen]);
+        assert_eq!(
+            decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await,
+            [Decision::Refused(Refusal::NotOpen)]
+        );
     }
 
     #[tokio::test]

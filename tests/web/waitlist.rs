@@ -174,7 +174,7 @@ async fn returned_units_go_down_the_line_and_strangers_get_none() {
 /// This does not ask the gate: a claim that gets past it finds no unit either.
 #[tokio::test]
 async fn stock_itself_grants_strangers_none_of_the_units_that_are_waited_for() {
-    use domain::claim::{Claim, Decision};
+    use domain::claim::{Claim, Decision, Refusal};
     use domain::{Bucket, OrderId, UserId};
     use engine::batching::Batch;
     let clock = start();
@@ -188,7 +188,10 @@ async fn stock_itself_grants_strangers_none_of_the_units_that_are_waited_for() {
         || Claim { user_id: UserId(uuid::Uuid::now_v7()), order_id: OrderId(uuid::Uuid::now_v7()), quantity: 1 };
     let stock = &shop.parts.stock;
     let claims = vec![claim(), claim()];
-    assert_eq!(stock.reserve(&[Batch { bucket, claims }]).await.remove(0).unwrap(), [Decision::SoldOut; 2]);
+    assert_eq!(
+        stock.reserve(&[Batch { bucket, claims }]).await.remove(0).unwrap(),
+        [Decision::Refused(Refusal::SoldOut); 2]
+    );
     // The last waiting account leaves, so the unit is on sale again.
     assert_eq!(waiter.send("DELETE", &path(&sale), &[], "").await.status, 204);
     let decided = stock.reserve(&[Batch { bucket, claims: vec![claim()] }]).await.remove(0).unwrap();

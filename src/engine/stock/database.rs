@@ -8,9 +8,8 @@ use jiff::Timestamp;
 
 use super::{DefineOutcome, FactSource, Facts, FreeUnits, Stock, Unavailable, WaitedStock, Winners};
 use crate::batching::{Batch, BatchKey};
-use domain::Bucket;
 use domain::claim::{Claim, Decision, Hold};
-use domain::{OrderId, OrderStatus, Phase, Reservation, Sale, SaleId, UserId};
+use domain::{Bucket, OrderId, OrderStatus, Phase, Refusal, Reservation, Sale, SaleId, UserId};
 use store::{Demand, HeldUnits, Store, StoreError};
 
 impl From<StoreError> for Unavailable {
@@ -133,10 +132,10 @@ fn decide(
 ) -> (Vec<Reservation>, Vec<Decision>) {
     let closed = match Phase::of(sale.state, sale.window, 1, now) {
         // Units of a draw are given by rank only. The gate refuses such claims as well.
-        _ if sale.mode.is_draw() => Some(Decision::NotOpen),
+        _ if sale.mode.is_draw() => Some(Decision::Refused(Refusal::NotOpen)),
         Phase::Open => None,
-        Phase::Ended => Some(Decision::Ended),
-        _ => Some(Decision::NotOpen),
+        Phase::Ended => Some(Decision::Refused(Refusal::Ended)),
+        _ => Some(Decision::Refused(Refusal::NotOpen)),
     };
     let mut held = demand.held.clone();
     let mut left = match claimants {
@@ -150,8 +149,8 @@ fn decide(
         let decision = match (held.get(&claim.user_id), closed) {
             (Some(&(order_id, quantity)), _) => Decision::Repeated(Hold { order_id, quantity }),
             (None, Some(closed)) => closed,
-            (None, None) if quantity > sale.per_user_limit => Decision::OverLimit,
-            (None, None) if quantity > left => Decision::SoldOut,
+            (None, None) if quantity > sale.per_user_limit => Decision::Refused(Refusal::OverLimit),
+            (None, None) if quantity > left => Decision::Refused(Refusal::SoldOut),
             (None, None) => {
                 left -= quantity;
                 held.insert(claim.user_id, (claim.order_id, claim.quantity));
@@ -251,7 +250,10 @@ mod tests {
             .collect();
         let decided: Vec<_> = stock.reserve(&batches).await.into_iter().map(Result::unwrap).collect();
         let granted = Decision::Granted(OrderStatus::Unpaid);
-        assert_eq!(decided, [[granted, Decision::OverLimit], [Decision::SoldOut, granted]]);
+        assert_eq!(
+            decided,
+            [[granted, Decision::Refused(Refusal::OverLimit)], [Decision::Refused(Refusal::SoldOut), granted]]
+        );
         assert_eq!(store.sales().get(sale.id).await.unwrap().unwrap().sold, 3);
     }
 }
