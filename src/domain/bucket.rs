@@ -2,12 +2,9 @@
 //! split, which Redis Cluster places on different machines. A user always maps to the same bucket of a sale, so the
 //! rule of one hold per user is checked within one bucket. The list of a waiting room is one bucket.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
-
+use crate::wire::wire_text;
 use crate::{PacketId, Sale, SaleId, UserId};
 
 /// What the keys of a bucket belong to: the stock of a sale or a packet, or the list of a sale's waiting room.
@@ -135,25 +132,7 @@ impl Bucket {
     }
 }
 
-impl JsonSchema for Bucket {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Bucket".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
-}
-
-impl Serialize for Bucket {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+wire_text!(Bucket, inline {"type": "string"});
 
 impl fmt::Display for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

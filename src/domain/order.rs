@@ -1,18 +1,17 @@
 //! An order, its statuses and the transitions between them, and holds of orders.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::text::{required, tidy, tidy_lines};
 use crate::bucket::Owner;
 use crate::packet::ShareClaim;
-use crate::wire::wire_enum;
+use crate::wire::{wire_enum, wire_text};
 use crate::{Address, Money, OrderId, SaleId, UserId, ledger};
 
 /// Units that a user holds and whose order is not in the database yet. The outbox and RabbitMQ carry it.
@@ -133,25 +132,7 @@ impl FromStr for OrderNumber {
     }
 }
 
-impl Serialize for OrderNumber {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for OrderNumber {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "OrderNumber".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-9]{8}-[0-9]{6,9}$"})
-    }
-}
+wire_text!(OrderNumber, inline {"type": "string", "pattern": "^[0-9]{8}-[0-9]{6,9}$"});
 
 /// An order as stored in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::staff::ShopPageName;
 use crate::text::is_line;
 use crate::wire::{wire_enum, wire_text};
-use crate::{Bilingual, Currency, Locale, Picture};
+use crate::{Bilingual, Currency, Locale, Picture, hex};
 
 /// A name stands in the header of a phone.
 const MAX_NAME_CHARS: usize = 40;
@@ -218,8 +218,7 @@ impl Colour {
 
 impl fmt::Display for Colour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Colour([r, g, b]) = self;
-        write!(f, "#{r:02x}{g:02x}{b:02x}")
+        write!(f, "#{}", hex::encode(&self.0))
     }
 }
 
@@ -227,13 +226,9 @@ impl FromStr for Colour {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Colour, &'static str> {
-        let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6);
-        let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let byte = |at: usize| u8::from_str_radix(digits?.get(at..at + 2)?, 16).ok();
-        match (byte(0), byte(2), byte(4)) {
-            (Some(r), Some(g), Some(b)) => Ok(Colour([r, g, b])),
-            _ => Err("expected a colour such as #c9301d"),
-        }
+        let digits = text.strip_prefix('#').map(str::to_ascii_lowercase);
+        let bytes = digits.and_then(|digits| hex::decode(&digits));
+        bytes.map(Colour).ok_or("expected a colour such as #c9301d")
     }
 }
 

@@ -45,27 +45,42 @@ macro_rules! wire_enum {
             }
         }
 
-        impl $crate::wire::schemars::JsonSchema for $name {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut $crate::wire::schemars::SchemaGenerator) -> $crate::wire::schemars::Schema {
-                $crate::wire::schemars::json_schema!({"type": "string", "enum": [$($text),+]})
-            }
-        }
+        $crate::wire_text!(@schema $name, false, {"type": "string", "enum": [$($text),+]});
     };
 }
 
-/// Gives a type the text of its `Display` and `FromStr` in JSON too, and the schema of this text if there is one.
+/// Gives a type the text of its `Display` and `FromStr` in JSON too, and the schema of this text if there is one. With
+/// `inline`, the type is only written, and its schema has no name.
 #[macro_export]
 macro_rules! wire_text {
-    ($name:ident $(, $schema:tt)?) => {
+    (@serialize $name:ident) => {
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
+    };
+    (@schema $name:ident, $is_inline:literal, $schema:tt) => {
+        impl $crate::wire::schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                $is_inline
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut $crate::wire::schemars::SchemaGenerator) -> $crate::wire::schemars::Schema {
+                $crate::wire::schemars::json_schema!($schema)
+            }
+        }
+    };
+    ($name:ident, inline $schema:tt) => {
+        $crate::wire_text!(@serialize $name);
+        $crate::wire_text!(@schema $name, true, $schema);
+    };
+    ($name:ident $(, $schema:tt)?) => {
+        $crate::wire_text!(@serialize $name);
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -74,15 +89,7 @@ macro_rules! wire_text {
             }
         }
 
-        $(impl $crate::wire::schemars::JsonSchema for $name {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut $crate::wire::schemars::SchemaGenerator) -> $crate::wire::schemars::Schema {
-                $crate::wire::schemars::json_schema!($schema)
-            }
-        })?
+        $($crate::wire_text!(@schema $name, false, $schema);)?
     };
 }
 

@@ -28,6 +28,21 @@ macro_rules! refusal_from {
     )+};
 }
 
+/// Declares the scripts of a backend: of each its kind, and its file beside the one that declares it.
+macro_rules! scripts {
+    ($vis:vis struct $name:ident { $($field_vis:vis $script:ident: $kind:ident = $file:literal,)+ }) => {
+        $vis struct $name {
+            $($field_vis $script: $kind,)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name { $($script: $kind::new(include_str!($file)),)+ }
+            }
+        }
+    };
+}
+
 // One purchase: admission, then stock.
 pub mod purchase;
 

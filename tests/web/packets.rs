@@ -5,7 +5,7 @@ use super::*;
 use domain::ledger::LedgerAccount;
 use domain::packet::Giver;
 use domain::{PacketId, UserId};
-use engine::packets::{ClaimRefusal, GiveRequest};
+use engine::packets::{ClaimRefusal, ClaimedShare, GiveRequest};
 
 impl TestShop {
     /// Gives a packet of the shop. Returns its id.
@@ -223,7 +223,10 @@ async fn concurrent_claims_get_distinct_shares_and_pages_list_all() {
     let users: Vec<UserId> = (0..SHARES as u128 + 30).map(|n| UserId(uuid::Uuid::from_u128(n + 1))).collect();
     let tries = users.iter().chain(&users).map(|user| shop.parts.packets.claim(*user, packet));
     let outcomes = futures::future::join_all(tries).await;
-    let won: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.ok()).map(|claimed| claimed.share()).collect();
+    let share = |claimed| match claimed {
+        ClaimedShare::New(share) | ClaimedShare::Repeated(share) => share,
+    };
+    let won: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.ok()).map(share).collect();
     assert_eq!(won.len() as i64, 2 * SHARES);
     let distinct: std::collections::BTreeSet<_> = won.iter().copied().collect();
     assert_eq!(distinct.len() as i64, SHARES);

@@ -39,7 +39,7 @@ async fn move_on(shop: &TestShop, sale: &str) {
     WaitingRoomSteps::new(shop.parts.store.clone(), None, shop.parts.metrics.clone()).step().await.unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     shop.parts.gate.refresh().await;
-    shop.parts.waiting_rooms.refresh().await.unwrap();
+    shop.parts.waiting_rooms.read_lines(Duration::ZERO).await.unwrap();
 }
 
 /// What the page of the turn shows, without the words that it carries for its script.

@@ -98,7 +98,6 @@ pub(super) fn read_mail(source: &Source, tls: &ClientTls, public_url: &str) -> a
 /// `smtp://` without TLS, `smtp://…?tls=required` with STARTTLS, `smtps://` with TLS from the first byte. The server's
 /// offers do not change that.
 fn smtp_url(text: SecretString, tls: &ClientTls) -> anyhow::Result<ServiceAddress> {
-    use secrecy::ExposeSecret;
     const EXPECTED: &str = "expected smtp://…, smtp://…?tls=required or smtps://…";
     let url = Url::parse(text.expose_secret()).context("not a valid address")?;
     ensure!(matches!(url.scheme(), "smtp" | "smtps") && url.has_host(), EXPECTED);

@@ -35,7 +35,7 @@ pub enum WrongList {
 
 /// All entries of a draw, sorted by id, each once. It does not change once the draw is locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntryList(Vec<ListedEntry>);
+pub struct EntryList(pub(super) Vec<ListedEntry>);
 
 impl EntryList {
     /// The order of `entries` does not matter.
@@ -74,10 +74,6 @@ impl EntryList {
     /// SHA-256 of the list's CSV.
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.to_csv()).into()
-    }
-
-    pub fn entries(&self) -> &[ListedEntry] {
-        &self.0
     }
 
     /// The entries that take part, in the order of ids: the leaves of the Merkle tree, and what [`super::ranking`] ranks.
@@ -191,37 +187,8 @@ pub fn root(entries: &[EntryId]) -> Hash {
     debug_assert!(entries.is_sorted_by(|one, next| one < next), "sorted, each once");
     match entries {
         [] => Sha256::digest([]).into(),
-        entries => subtree(&leaves(entries)),
+        entries => subtree(&entries.iter().map(|entry| leaf(entry.as_bytes())).collect::<Vec<_>>()),
     }
-}
-
-/// The hashes with which [`root_of`] gets from the entry at `index` to the root, from the leaf upwards. Empty for an index
-/// beyond the entries.
-pub fn inclusion(entries: &[EntryId], index: usize) -> Vec<Hash> {
-    let mut path = Vec::new();
-    if index < entries.len() {
-        ascend(&leaves(entries), index, &mut path);
-    }
-    path
-}
-
-/// The root that an entry, its index among `n` entries and its inclusion path lead to. `None` if the path has another
-/// length.
-pub fn root_of(entry: EntryId, index: usize, n: usize, path: &[Hash]) -> Option<Hash> {
-    if n <= 1 {
-        return (index < n && path.is_empty()).then(|| leaf(entry.as_bytes()));
-    }
-    let (sibling, rest) = path.split_last()?;
-    let left = split(n);
-    if index < left {
-        Some(node(&root_of(entry, index, left, rest)?, sibling))
-    } else {
-        Some(node(sibling, &root_of(entry, index - left, n - left, rest)?))
-    }
-}
-
-fn leaves(entries: &[EntryId]) -> Vec<Hash> {
-    entries.iter().map(|entry| leaf(entry.as_bytes())).collect()
 }
 
 fn subtree(leaves: &[Hash]) -> Hash {
@@ -230,20 +197,6 @@ fn subtree(leaves: &[Hash]) -> Hash {
     }
     let (left, right) = leaves.split_at(split(leaves.len()));
     node(&subtree(left), &subtree(right))
-}
-
-fn ascend(leaves: &[Hash], index: usize, path: &mut Vec<Hash>) {
-    if leaves.len() == 1 {
-        return;
-    }
-    let (left, right) = leaves.split_at(split(leaves.len()));
-    if index < left.len() {
-        ascend(left, index, path);
-        path.push(subtree(right));
-    } else {
-        ascend(right, index - left.len(), path);
-        path.push(subtree(left));
-    }
 }
 
 /// The largest power of two below `n`, which is at least 2.
@@ -293,21 +246,5 @@ mod tests {
         }
         let none = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(hex::encode(&root(&[])), none);
-    }
-
-    #[test]
-    fn each_entry_leads_to_the_root_from_its_own_place_only() {
-        for n in 1..=33 {
-            let entries: Vec<EntryId> = (0..n).map(|byte| EntryId::new([byte; 16])).collect();
-            let (n, root) = (entries.len(), root(&entries));
-            for (index, entry) in entries.iter().enumerate() {
-                let path = inclusion(&entries, index);
-                assert_eq!(root_of(*entry, index, n, &path), Some(root));
-                assert_ne!(root_of(EntryId::new([99; 16]), index, n, &path), Some(root), "another entry");
-                assert_ne!(root_of(*entry, index + 1, n, &path), Some(root), "another place");
-                assert_eq!(root_of(*entry, index, n, &[&path[..], &[root]].concat()), None, "a longer path");
-            }
-            assert_eq!(inclusion(&entries, n), Vec::<Hash>::new());
-        }
     }
 }

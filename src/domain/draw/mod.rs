@@ -14,7 +14,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use list::{EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, WrongList, inclusion, root, root_of};
+pub use list::{EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, WrongList, root};
 pub use proof::{Check, Proof, RoundChange, UnreadableProof, Verification};
 pub use rules::{Beacon, DrawRules, PublicRound, Randomness, WrongRandomness, WrongRules, ranking, seed};
 

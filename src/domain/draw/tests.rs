@@ -265,7 +265,7 @@ fn list_is_sorted_and_names_each_entry_once() {
     let listed = |byte, status| ListedEntry { id: EntryId::new([byte; 16]), status };
     let excluded = EntryStatus::Excluded(Exclusion::Automated);
     let list = EntryList::new(vec![listed(2, EntryStatus::In), listed(1, excluded)]).unwrap();
-    assert_eq!(list.entries(), [listed(1, excluded), listed(2, EntryStatus::In)]);
+    assert_eq!(list.0, [listed(1, excluded), listed(2, EntryStatus::In)]);
     assert_eq!(list.taking_part(), [EntryId::new([2; 16])]);
     assert_eq!(EntryList::parse(list.to_csv().as_bytes()), Ok(list));
     let twice = EntryList::new(vec![listed(1, EntryStatus::In), listed(1, excluded)]);

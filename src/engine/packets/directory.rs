@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::give::PACKET_IDS;
 use crate::packets::Packets;
 use crate::pipeline::outbox::ActiveBuckets;
 use base::locked;
@@ -34,8 +35,6 @@ const LATE_COMMIT: Duration = Duration::from_secs(30);
 const MAX_IDLE_READ: usize = 256;
 /// How long after a claim the outbox of a packet is read each time.
 const ACTIVE_FOR: Duration = Duration::from_secs(60);
-/// Packet ids are spread evenly over this range, so a random one is the start of a random sample.
-const PACKET_IDS: std::ops::Range<i64> = super::give::PACKET_IDS;
 /// Looked-up packets that are cached besides the open ones. When the cache is full it is cleared.
 const MAX_CACHED_LOOKUPS: usize = 10_000;
 /// How long a lookup is cached if it found no packet or one that is not settled.
@@ -139,6 +138,7 @@ impl ActiveBuckets for PacketDirectory {
             return open.values().flat_map(|listed| listed.packet.all_buckets()).collect();
         }
         let mut ids = self.active_ids();
+        // Ids are spread evenly, so a random one is the start of a random sample.
         let start = PacketId(rand::rng().random_range(PACKET_IDS));
         ids.extend(open.range(start..).chain(open.range(..start)).take(MAX_IDLE_READ).map(|(id, _)| *id));
         ids.sort_unstable();

@@ -15,8 +15,7 @@ use crate::packets::Packets;
 use crate::packets::sync::PacketSync;
 use base::metrics::Metrics;
 use domain::ledger::money;
-use domain::packet::{Giver, Packet, PacketState, Split, SplitPlan};
-use domain::packet::{MAX_PACKET_TOTAL, MAX_SHARES, SplitError};
+use domain::packet::{Giver, MAX_PACKET_TOTAL, MAX_SHARES, Packet, PacketState, Split, SplitError, SplitPlan};
 use domain::text::is_line;
 use domain::{Money, PacketId, RefundId, Role, UserId};
 use store::{Approval, ApprovalOutcome, GiveOutcome, SettleOutcome, ShopSpender, Store, StoreError};
@@ -265,15 +264,10 @@ impl Packets {
         Ok((packet, shares))
     }
 
-    /// What follows once the database has a new packet.
+    /// What follows once the database has a new packet: a small one is loaded, so that it can be claimed once the giver
+    /// shares its address. Data control loads it if this fails.
     async fn is_given(&self, packet: &Packet) {
         self.parts.metrics.packets_given.inc();
-        self.load_inline(packet).await;
-    }
-
-    /// Loads a small packet, so that it can be claimed once the giver shares its address. Data control loads it if this
-    /// fails.
-    async fn load_inline(&self, packet: &Packet) {
         if let Some(packet_sync) = self.parts.packet_sync.as_ref().filter(|_| packet.count <= MAX_SHARES_LOADED_INLINE)
             && let Err(error) = packet_sync.load(packet, false).await
         {

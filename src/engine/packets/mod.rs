@@ -106,14 +106,6 @@ pub enum ClaimedShare {
     Repeated(Share),
 }
 
-impl ClaimedShare {
-    pub fn share(self) -> Share {
-        match self {
-            ClaimedShare::New(share) | ClaimedShare::Repeated(share) => share,
-        }
-    }
-}
-
 /// Why a claim got no share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClaimRefusal {

@@ -23,11 +23,13 @@ use domain::packet::{Packet, Share, ShareClaim};
 use domain::{Bucket, PacketId, UserId};
 use store::Store;
 
-struct Scripts {
-    claim: HotScript,
-    keep: Script,
-    load: Script,
-    set: Script,
+scripts! {
+    struct Scripts {
+        claim: HotScript = "claim.lua",
+        keep: Script = "keep.lua",
+        load: Script = "load.lua",
+        set: Script = "set.lua",
+    }
 }
 
 /// Shares on a Redis master. Clones share one connection.
@@ -75,13 +77,7 @@ pub struct LoadedShares {
 impl RedisShares {
     /// The replay queries `store` for the grants that the database has already, as long as `directory` has open packets.
     pub fn new(master: RedisConnection, store: Store, clock: Clock, directory: Arc<PacketDirectory>) -> RedisShares {
-        let scripts = Scripts {
-            claim: HotScript::new(include_str!("claim.lua")),
-            keep: Script::new(include_str!("keep.lua")),
-            load: Script::new(include_str!("load.lua")),
-            set: Script::new(include_str!("set.lua")),
-        };
-        RedisShares { master, scripts: Arc::new(scripts), grants: Arc::default(), store, clock, directory }
+        RedisShares { master, scripts: Arc::default(), grants: Arc::default(), store, clock, directory }
     }
 
     /// The shared connection to the master.
@@ -234,14 +230,8 @@ impl RedisShares {
 
     /// Deletes a bucket's keys.
     pub async fn unload(&self, bucket: Bucket) -> Result<(), Unavailable> {
-        let keys = [
-            keys::hash(bucket),
-            keys::unclaimed(bucket),
-            keys::users(bucket),
-            keys::outbox(bucket),
-            keys::replayed(bucket),
-        ];
-        let _: i64 = self.master.clone().unlink(&keys).await?;
+        let names = [keys::hash, keys::unclaimed, keys::users, keys::outbox, keys::replayed];
+        let _: i64 = self.master.clone().unlink(&names.map(|name| name(bucket))).await?;
         Ok(())
     }
 }

@@ -16,8 +16,7 @@ use tracing::{info, warn};
 
 use super::outbox::{self, Entry, EntryId, Group, Outboxes};
 use super::rabbit::{Monitor, Publisher};
-use crate::redis::connection;
-use crate::redis::connection::RedisConnection;
+use crate::redis::connection::{self, RedisConnection};
 use base::config::ServiceAddress;
 use base::metrics::Metrics;
 use base::periodic::{Periodic, restart_on_error};
@@ -116,8 +115,7 @@ pub(super) async fn publish(publisher: &Publisher, entries: &[Entry], stop: &Can
     }
 }
 
-// The sweep (rung 3): deletes outbox entries whose orders have been seen in the database, and publishes overdue ones again.
-// RabbitMQ may therefore lose everything without losing an order.
+// The sweep (rung 3).
 
 const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 /// If there are several relays, one of them sweeps at a time.

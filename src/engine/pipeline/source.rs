@@ -14,13 +14,10 @@ use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, Basi
 use lapin::types::{AMQPValue, FieldTable};
 use tokio::time::Instant;
 
-use super::outbox::Outboxes;
+use super::outbox::{self, Entry, Group, Outboxes};
 use crate::pipeline::message::{self, Message as SingleMessage};
-use crate::pipeline::outbox;
-use crate::pipeline::outbox::{Entry, Group};
 use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, ORDER_QUEUE, Rabbit, with_headers};
-use crate::redis::connection;
-use crate::redis::connection::RedisConnection;
+use crate::redis::connection::{self, RedisConnection};
 use base::config::ServiceAddress;
 use domain::{Bucket, OutboxItem};
 
@@ -82,9 +79,13 @@ impl Origin {
     pub async fn open(&self) -> anyhow::Result<Box<dyn OrderSource>> {
         Ok(match self {
             Origin::Rabbit { url } => Box::new(RabbitSource::open(url).await?),
-            Origin::Stream { url, master, outboxes, member } => {
-                Box::new(StreamSource::open(url, master.clone(), outboxes.clone(), member.clone()).await?)
-            }
+            Origin::Stream { url, master, outboxes, member } => Box::new(StreamSource {
+                private: connection::private(url, READ_TIMEOUT).await?,
+                master: master.clone(),
+                outboxes: outboxes.clone(),
+                member: member.clone(),
+                stale_checked_at: Instant::now(),
+            }),
         })
     }
 }
@@ -221,16 +222,6 @@ struct StreamSource {
 }
 
 impl StreamSource {
-    async fn open(
-        url: &ServiceAddress,
-        master: RedisConnection,
-        outboxes: Outboxes,
-        member: String,
-    ) -> anyhow::Result<StreamSource> {
-        let private = connection::private(url, READ_TIMEOUT).await?;
-        Ok(StreamSource { private, master, outboxes, member, stale_checked_at: Instant::now() })
-    }
-
     /// Entries that another member read and did not finish.
     async fn stale(&mut self, max_entries: usize) -> anyhow::Result<Vec<Entry>> {
         if self.stale_checked_at.elapsed() < STALE_CHECK_INTERVAL {

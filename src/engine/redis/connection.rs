@@ -16,8 +16,7 @@ use secrecy::ExposeSecret;
 
 use crate::batching::BatchKey;
 use crate::redis::cluster::ClusterServers;
-use crate::redis::server::Sentinels;
-use crate::redis::server::{CONNECT_TIMEOUT, ServerConnection, Source};
+use crate::redis::server::{CONNECT_TIMEOUT, Sentinels, ServerConnection, Source};
 use base::config::{RedisAddress, ServiceAddress};
 use base::tls::ClientTls;
 use domain::Bucket;
@@ -244,12 +243,9 @@ impl ConnectionLike for RedisConnection {
         self.as_dyn().req_packed_commands(pipeline, offset, count)
     }
 
+    /// Nothing asks: each server connection selects its database when it connects.
     fn get_db(&self) -> i64 {
-        match self {
-            RedisConnection::Shared(connection) => connection.get_db(),
-            RedisConnection::Private(connection) => connection.get_db(),
-            RedisConnection::Cluster(connection) => connection.get_db(),
-        }
+        0
     }
 }
 
@@ -277,7 +273,6 @@ pub(super) fn certificates(tls: &ClientTls) -> RedisResult<TlsCertificates> {
 
 /// The address of a server that a Sentinel named, or of a Sentinel.
 pub(super) fn address(host: String, port: u16, tls: Option<&ClientTls>) -> RedisResult<ConnectionInfo> {
-    use redis::IntoConnectionInfo;
     match tls {
         None => (host, port).into_connection_info(),
         Some(tls) => {

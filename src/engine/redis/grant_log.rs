@@ -21,8 +21,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::redis::replay::Generation;
-use base::locked;
-use base::private_files;
+use base::{locked, private_files};
 use domain::Bucket;
 
 /// Bounds the memory of the log. Beyond it the oldest grants are dropped, but only if a check has just found their

@@ -10,54 +10,34 @@ use uuid::Uuid;
 use domain::claim::Hold;
 use domain::{Bucket, OrderId};
 
-/// The hash with the definition and the counters of the bucket.
-pub fn hash(bucket: Bucket) -> String {
-    named(bucket, "")
+/// Declares the key of each suffix.
+macro_rules! keys {
+    ($($(#[$meta:meta])* $name:ident = $suffix:literal;)+) => {$(
+        $(#[$meta])*
+        pub fn $name(bucket: Bucket) -> String {
+            named(bucket, $suffix)
+        }
+    )+};
 }
 
-pub fn count(bucket: Bucket) -> String {
-    named(bucket, "_count")
-}
-
-pub fn start(bucket: Bucket) -> String {
-    named(bucket, "_start")
-}
-
-pub fn access(bucket: Bucket) -> String {
-    named(bucket, "_access")
-}
-
-pub fn holders(bucket: Bucket) -> String {
-    named(bucket, ":holders")
-}
-
-pub fn outbox(bucket: Bucket) -> String {
-    named(bucket, ":outbox")
-}
-
-/// The list of unclaimed shares of a packet.
-pub fn unclaimed(bucket: Bucket) -> String {
-    named(bucket, ":unclaimed")
-}
-
-/// The hash with the users of a packet and their shares.
-pub fn users(bucket: Bucket) -> String {
-    named(bucket, ":users")
-}
-
-/// The hash with the accounts in a waiting room and their places.
-pub fn places(bucket: Bucket) -> String {
-    named(bucket, ":places")
-}
-
-/// The processes that have replayed their grants to the present generation of the bucket.
-pub fn replayed(bucket: Bucket) -> String {
-    named(bucket, ":replayed")
-}
-
-/// The stream of outbox entries that could not be parsed, for operators to inspect.
-pub fn dead(bucket: Bucket) -> String {
-    named(bucket, ":outbox:dead")
+keys! {
+    /// The hash with the definition and the counters of the bucket.
+    hash = "";
+    count = "_count";
+    start = "_start";
+    access = "_access";
+    holders = ":holders";
+    outbox = ":outbox";
+    /// The list of unclaimed shares of a packet.
+    unclaimed = ":unclaimed";
+    /// The hash with the users of a packet and their shares.
+    users = ":users";
+    /// The hash with the accounts in a waiting room and their places.
+    places = ":places";
+    /// The processes that have replayed their grants to the present generation of the bucket.
+    replayed = ":replayed";
+    /// The stream of outbox entries that could not be parsed, for operators to inspect.
+    dead = ":outbox:dead";
 }
 
 /// The staging key for the holders of a bucket that is being loaded. Each attempt has its own.

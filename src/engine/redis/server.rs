@@ -46,13 +46,6 @@ pub(super) enum Source {
 }
 
 impl Source {
-    fn db(&self) -> i64 {
-        match self {
-            Source::Server(info) | Source::Master(info) => info.redis_settings().db(),
-            Source::SentinelMaster(sentinels) | Source::SentinelReplica(sentinels) => sentinels.db(),
-        }
-    }
-
     /// Finds the server, connects and checks its role.
     pub(super) async fn connect(&self, answer_timeout: Duration) -> RedisResult<MultiplexedConnection> {
         let (info, role) = match self {
@@ -231,8 +224,9 @@ impl ConnectionLike for ServerConnection {
         .boxed()
     }
 
+    /// Nothing asks: the database is selected with the connection.
     fn get_db(&self) -> i64 {
-        self.0.source.db()
+        0
     }
 }
 
@@ -253,10 +247,6 @@ pub(super) struct Sentinels {
 impl Sentinels {
     pub(super) fn new(address: SentinelAddress) -> Sentinels {
         Sentinels { address: Arc::new(address), turn: Arc::default() }
-    }
-
-    pub(super) fn db(&self) -> i64 {
-        self.address.db
     }
 
     /// The server that the Sentinels take for the master. During a failover it may not be the master yet, or not any

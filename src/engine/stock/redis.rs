@@ -15,26 +15,27 @@ use crate::catalogue::Catalogue;
 use crate::redis::connection::RedisConnection;
 use crate::redis::grant_log::GrantLog;
 use crate::redis::keys::{self, ShortId, parse_hold};
-use crate::redis::replay::Generation;
-use crate::redis::replay::{ReplayGrants, Replayed};
+use crate::redis::replay::{Generation, ReplayGrants, Replayed};
 use crate::redis::{HotScript, malformed};
 use crate::stock::{DefineOutcome, Stock, Unavailable, time_text};
 use domain::claim::{Claim, Decision, Hold};
 use domain::sale::SaleState;
 use domain::wire::wire_enum;
-use domain::{Bucket, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
+use domain::{Bucket, OrderId, OrderStatus, Refusal, Reservation, Sale, SaleId, UserId};
 use store::{HeldUnits, Store};
 
-pub(super) struct Scripts {
-    reserve: HotScript,
-    hold: Script,
-    define: Script,
-    lower: Script,
-    release: Script,
-    pub(super) load: Script,
-    pub(super) repair: Script,
-    pub(super) allot: Script,
-    pub(super) waited: Script,
+scripts! {
+    pub(super) struct Scripts {
+        reserve: HotScript = "lua/reserve.lua",
+        hold: Script = "lua/hold.lua",
+        define: Script = "lua/define.lua",
+        lower: Script = "lua/lower.lua",
+        release: Script = "lua/release.lua",
+        pub(super) load: Script = "lua/load.lua",
+        pub(super) repair: Script = "lua/repair.lua",
+        pub(super) allot: Script = "lua/allot.lua",
+        pub(super) waited: Script = "lua/waited.lua",
+    }
 }
 
 /// Stock on a Redis master or a cluster. Clones share one connection.
@@ -81,18 +82,7 @@ impl RedisStock {
         store: Store,
         payment_window: Duration,
     ) -> RedisStock {
-        let scripts = Scripts {
-            reserve: HotScript::new(include_str!("lua/reserve.lua")),
-            hold: Script::new(include_str!("lua/hold.lua")),
-            define: Script::new(include_str!("lua/define.lua")),
-            lower: Script::new(include_str!("lua/lower.lua")),
-            release: Script::new(include_str!("lua/release.lua")),
-            load: Script::new(include_str!("lua/load.lua")),
-            repair: Script::new(include_str!("lua/repair.lua")),
-            allot: Script::new(include_str!("lua/allot.lua")),
-            waited: Script::new(include_str!("lua/waited.lua")),
-        };
-        RedisStock { master, scripts: Arc::new(scripts), grants: Arc::default(), catalogue, store, payment_window }
+        RedisStock { master, scripts: Arc::default(), grants: Arc::default(), catalogue, store, payment_window }
     }
 
     /// Calls the reserve script for each bucket. `None` if the bucket is not loaded.
@@ -230,11 +220,11 @@ fn units_of(batch: &[Claim]) -> u64 {
 fn decision(value: &Value) -> Result<Decision, Unavailable> {
     match value {
         Value::Int(1) => Ok(Decision::Granted(OrderStatus::Reserved)),
-        Value::Int(0) => Ok(Decision::SoldOut),
-        Value::Int(-1) => Ok(Decision::OverLimit),
-        Value::Int(-2) => Ok(Decision::NotOpen),
-        Value::Int(-3) => Ok(Decision::Ended),
-        Value::Int(-4) => Ok(Decision::Busy),
+        Value::Int(0) => Ok(Decision::Refused(Refusal::SoldOut)),
+        Value::Int(-1) => Ok(Decision::Refused(Refusal::OverLimit)),
+        Value::Int(-2) => Ok(Decision::Refused(Refusal::NotOpen)),
+        Value::Int(-3) => Ok(Decision::Refused(Refusal::Ended)),
+        Value::Int(-4) => Ok(Decision::Refused(Refusal::Busy)),
         Value::BulkString(text) => std::str::from_utf8(text)
             .ok()
             .and_then(parse_hold)

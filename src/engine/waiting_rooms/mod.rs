@@ -16,8 +16,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::batching::Batcher;
-use crate::batching::Unavailable;
+use crate::batching::{Batcher, Unavailable};
 use crate::catalogue::Catalogue;
 use crate::eligibility::{Eligibility, EligibilityRefusal};
 use crate::stock::Stock;
@@ -307,14 +306,9 @@ impl WaitingRooms {
         ((for_sale, for_user) == (sale, user)).then_some((entry, segment))
     }
 
-    /// Reads the state of all waiting rooms now.
-    pub async fn refresh(&self) -> Result<(), StoreError> {
-        self.read_lines(Duration::ZERO).await
-    }
-
     /// Reads the state of all waiting rooms. A state that cannot change by itself, because the waiting room does not
     /// open soon or the sale is over, is read again only if it is older than `resting`.
-    async fn read_lines(&self, resting: Duration) -> Result<(), StoreError> {
+    pub async fn read_lines(&self, resting: Duration) -> Result<(), StoreError> {
         let sales: Vec<_> = self.catalogue.active().into_iter().filter_map(|id| self.catalogue.known(id)).collect();
         let sales: Vec<_> = sales.iter().filter(|known| known.sale.mode.is_waiting_room()).collect();
         if sales.is_empty() && self.lines.load().is_empty() {

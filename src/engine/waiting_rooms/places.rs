@@ -16,19 +16,20 @@ use crate::pipeline::outbox::{self, Entry};
 use crate::redis::connection::RedisConnection;
 use crate::redis::grant_log::GrantLog;
 use crate::redis::keys::{self, ShortId};
-use crate::redis::replay::Generation;
-use crate::redis::replay::{ReplayGrants, Replayed};
+use crate::redis::replay::{Generation, ReplayGrants, Replayed};
 use crate::redis::{HotScript, malformed, parse, parse_time};
 use domain::bucket::Owner;
 use domain::draw::EntryId;
 use domain::{Bucket, SaleId, UserId};
 use store::{GatheredPlace, JoinOutcome, Joining, Store};
 
-struct Scripts {
-    take: HotScript,
-    read: Script,
-    open: Script,
-    close: Script,
+scripts! {
+    struct Scripts {
+        take: HotScript = "take.lua",
+        read: Script = "read.lua",
+        open: Script = "open.lua",
+        close: Script = "close.lua",
+    }
 }
 
 /// The lists of waiting rooms on a Redis master or a cluster. Clones share one connection.
@@ -94,13 +95,7 @@ const KEPT_MS: i64 = 24 * 3_600_000;
 #[boxed]
 impl Gathering {
     pub fn new(master: RedisConnection, store: Store) -> Gathering {
-        let scripts = Scripts {
-            take: HotScript::new(include_str!("take.lua")),
-            read: Script::new(include_str!("read.lua")),
-            open: Script::new(include_str!("open.lua")),
-            close: Script::new(include_str!("close.lua")),
-        };
-        Gathering { master, scripts: Arc::new(scripts), places: Arc::default(), store }
+        Gathering { master, scripts: Arc::default(), places: Arc::default(), store }
     }
 
     /// The bucket of a sale's list.

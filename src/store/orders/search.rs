@@ -323,7 +323,7 @@ mod tests {
         let by = |statuses: &[OrderStatus]| OrderSearch { statuses: statuses.to_vec(), ..OrderSearch::default() };
         let cases = [
             (OrderSearch { order: Some(id), ..by(&[]) }, "id=?"),
-            (OrderSearch { tail: Some(id.short()), ..by(&[]) }, "orders_by_number (<expr>=?"),
+            (OrderSearch { tail: Some(id.to_string().split_off(24)), ..by(&[]) }, "orders_by_number (<expr>=?"),
             (
                 OrderSearch { number: Some(OrderNumber::new(20_261_128, 7)), ..by(&[]) },
                 "orders_by_day_number (day_number=?",

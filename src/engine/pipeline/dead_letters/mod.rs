@@ -19,9 +19,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use crate::pipeline::message;
-use crate::pipeline::outbox;
 use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, Rabbit, with_headers};
+use crate::pipeline::{message, outbox};
 use crate::redis::connection::RedisConnection;
 use crate::redis::{keys, parse_time};
 use base::clock::Clock;
