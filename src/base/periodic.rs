@@ -28,25 +28,20 @@ pub async fn run_every<F, E>(
     }
 }
 
-/// Runs `task` again, `delay` after each failure, until `stop` is cancelled. For tasks that hold connections and end
-/// only when one is lost.
-pub async fn restart_on_error<F>(
-    delay: Duration,
-    stop: &CancellationToken,
-    task: &'static str,
-    mut run: impl FnMut() -> F,
-) where
+/// Delay before the next attempt after a failure.
+pub const RETRY_DELAY: Duration = Duration::from_millis(500);
+
+/// Runs `task` again, [`RETRY_DELAY`] after each failure, until `stop` is cancelled. For tasks that hold connections and
+/// end only when one is lost.
+pub async fn restart_on_error<F>(stop: &CancellationToken, task: &'static str, mut run: impl FnMut() -> F)
+where
     F: Future<Output = anyhow::Result<()>>,
 {
     while !stop.is_cancelled() {
         if let Err(error) = run().await {
-            warn!(
-                task,
-                error = format!("{error:#}"),
-                delay_ms = delay.as_millis() as u64,
-                "task failed; restarting it"
-            );
-            stop.run_until_cancelled(tokio::time::sleep(delay)).await;
+            let (error, delay_ms) = (format!("{error:#}"), RETRY_DELAY.as_millis() as u64);
+            warn!(task, error, delay_ms, "task failed; restarting it");
+            stop.run_until_cancelled(tokio::time::sleep(RETRY_DELAY)).await;
         }
     }
 }

@@ -94,8 +94,9 @@ pub fn is_token(text: &str) -> bool {
     }
 }
 
+/// CRC-32 as in zip and PNG.
 fn checksum(text: &str) -> String {
-    base62::<CHECKSUM_CHARS>(&crc32(text.as_bytes()).to_be_bytes())
+    base62::<CHECKSUM_CHARS>(&crc32fast::hash(text.as_bytes()).to_be_bytes())
 }
 
 /// A big-endian number in base 62, with leading zeros.
@@ -114,20 +115,13 @@ fn base62<const N: usize>(number: &[u8]) -> String {
     digits.iter().map(|digit| char::from(*digit)).collect()
 }
 
-/// CRC-32 as in zip and PNG.
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn token_has_its_form_and_any_other_text_has_not() {
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
         let token = token_of([0xff; 32]);
         assert!(is_token(&token) && token.len() == 52, "{token}");
         assert_eq!(token_of([0; 32])[..46], *"sk_0000000000000000000000000000000000000000000");

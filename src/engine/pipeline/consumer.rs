@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 
 use super::source::{Delivery, OrderSource, Origin};
 use base::metrics::Metrics;
-use base::periodic::{Backoff, restart_on_error};
+use base::periodic::{Backoff, RETRY_DELAY, restart_on_error};
 use domain::bucket::Owner;
 use domain::packet::ShareClaim;
 use domain::{OutboxItem, Reservation};
@@ -21,8 +21,6 @@ use store::{HeldUnits, PersistedClaim, PersistedOrder, Store, StoreError};
 
 /// Orders that make a batch full: four large outbox entries. The last message of a batch may exceed it by 255.
 const MAX_BATCH: usize = 1024;
-/// Delay before the next attempt after a failure.
-const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Pause after messages were republished, so that a locked sale does not keep the consumer in a tight loop.
 const PUT_BACK_PAUSE: Duration = Duration::from_millis(200);
 /// How long deliveries are held while the database fails. After that they return to the source, which may deliver them to a
@@ -41,7 +39,7 @@ pub struct Consumer {
 impl Consumer {
     /// Consumes until `stop` is cancelled. After a failure it connects again; the orders wait at the source.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        restart_on_error(RETRY_DELAY, &stop, "consumer", || self.consume(&stop)).await;
+        restart_on_error(&stop, "consumer", || self.consume(&stop)).await;
         Ok(())
     }
 

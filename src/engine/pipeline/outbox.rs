@@ -21,7 +21,7 @@ use domain::packet::{Share, ShareClaim};
 use domain::wire::wire_enum;
 use domain::{Bucket, OutboxItem, PacketId, Reservation, SaleId, UserId};
 
-/// Entries per read of a whole outbox; more would block the server for too long.
+/// Entries per page of an outbox; more would block the server for too long.
 const PAGE_SIZE: usize = 64;
 
 /// Lists buckets that have outboxes.
@@ -60,17 +60,16 @@ impl Outboxes {
     }
 }
 
-/// The oldest entries after the entry `after`, whether or not a group has read them.
+/// The oldest entries after the entry `after`, whether or not a group has read them: one page.
 #[boxed]
 pub async fn oldest(
     connection: &mut impl ConnectionLike,
     bucket: Bucket,
     after: Option<&str>,
-    max_entries: usize,
 ) -> Result<Vec<Entry>, RedisError> {
     let mut range = redis::cmd("XRANGE");
     range.arg(keys::outbox(bucket)).arg(after.map_or("-".into(), |id| format!("({id}"))).arg("+");
-    range.arg("COUNT").arg(max_entries);
+    range.arg("COUNT").arg(PAGE_SIZE);
     parse_entries(bucket, &range.query_async::<Value>(connection).await?)
 }
 
@@ -80,7 +79,7 @@ pub async fn all(connection: &mut impl ConnectionLike, bucket: Bucket) -> Result
     let mut all = Vec::new();
     let mut after: Option<String> = None;
     loop {
-        let page = oldest(connection, bucket, after.as_deref(), PAGE_SIZE).await?;
+        let page = oldest(connection, bucket, after.as_deref()).await?;
         let Some(last) = page.last() else { return Ok(all) };
         after = Some(last.id.clone());
         all.extend(page.into_iter().flat_map(|entry| entry.items.unwrap_or_default()));
@@ -245,6 +244,8 @@ fn field<'a>(fields: &'a [String], name: &str) -> Result<&'a String, String> {
 
 // Consumer groups: reading new entries, taking over the entries of a dead member, and acknowledging.
 
+/// How long a read blocks; also how soon a new sale's outbox is noticed.
+pub(super) const READ_TIMEOUT: Duration = Duration::from_millis(200);
 /// Pause between two reads of a cluster's outboxes, where a read cannot block.
 const CLUSTER_READ_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -256,7 +257,7 @@ wire_enum! {
     }
 }
 
-/// Reads new entries of any of the buckets, and blocks for at most `wait` while there are none. The connection must not
+/// Reads new entries of any of the buckets, and blocks for at most [`READ_TIMEOUT`] while there are none. The connection must not
 /// be shared, because a blocking read delays all other commands on it. In a cluster a read cannot block on several
 /// servers at once: each server is read without blocking, and the caller reads again after a short pause.
 #[boxed]
@@ -265,13 +266,12 @@ pub async fn read(
     member: (Group, &str),
     buckets: &[Bucket],
     max_entries: usize,
-    wait: Duration,
 ) -> Result<Vec<Entry>, RedisError> {
     if !connection.is_cluster() {
-        return read_from(connection, member, buckets, max_entries, Some(wait)).await;
+        return read_from(connection, member, buckets, max_entries, true).await;
     }
     let reads = buckets.iter().map(async |bucket| {
-        read_from(&mut connection.clone(), member, std::slice::from_ref(bucket), max_entries, None).await
+        read_from(&mut connection.clone(), member, std::slice::from_ref(bucket), max_entries, false).await
     });
     let mut entries = Vec::new();
     let mut failed = None;
@@ -283,7 +283,7 @@ pub async fn read(
     }
     // Entries that were read are returned even if another server is down.
     if entries.is_empty() {
-        tokio::time::sleep(wait.min(CLUSTER_READ_INTERVAL)).await;
+        tokio::time::sleep(CLUSTER_READ_INTERVAL).await;
         failed.map_or(Ok(()), Err)?;
     }
     Ok(entries)
@@ -294,12 +294,12 @@ async fn read_from(
     (group, member): (Group, &str),
     buckets: &[Bucket],
     max_entries: usize,
-    wait: Option<Duration>,
+    blocks: bool,
 ) -> Result<Vec<Entry>, RedisError> {
     let mut read = redis::cmd("XREADGROUP");
     read.arg("GROUP").arg(group.as_str()).arg(member).arg("COUNT").arg(max_entries);
-    if let Some(wait) = wait {
-        read.arg("BLOCK").arg(wait.as_millis() as u64);
+    if blocks {
+        read.arg("BLOCK").arg(READ_TIMEOUT.as_millis() as u64);
     }
     read.arg("STREAMS");
     for &bucket in buckets {

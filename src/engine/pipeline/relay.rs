@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::outbox::{self, Entry, EntryId, Group, Outboxes};
+use super::outbox::{self, Entry, EntryId, Group, Outboxes, READ_TIMEOUT};
 use super::rabbit::{Monitor, Publisher};
 use crate::redis::connection::{self, RedisConnection};
 use base::config::ServiceAddress;
@@ -27,10 +27,6 @@ use store::{HeldUnits, Store};
 const CONNECTION_NAME: &str = "seckill relay";
 /// Entries per read. Each contains up to 256 orders.
 const ENTRIES_PER_READ: usize = 64;
-/// How long a read blocks; also how soon a new sale's outbox is noticed.
-const READ_TIMEOUT: Duration = Duration::from_millis(200);
-/// Delay before the next attempt after a failure.
-const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// How long the relay waits for confirms after a stop was requested. Orders that are not confirmed by then become
 /// overdue, and another process's sweep publishes them.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
@@ -51,7 +47,7 @@ pub struct Relay {
 impl Relay {
     /// Publishes until `stop` is cancelled. After a failure it connects again; the orders wait in the outbox.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        restart_on_error(RETRY_DELAY, &stop, "relay", || self.relay(&stop)).await;
+        restart_on_error(&stop, "relay", || self.relay(&stop)).await;
         Ok(())
     }
 
@@ -80,7 +76,7 @@ impl Relay {
             return Ok(());
         }
         let member = (Group::Relay, self.member.as_str());
-        let entries = outbox::read(connection, member, &buckets, ENTRIES_PER_READ, READ_TIMEOUT).await?;
+        let entries = outbox::read(connection, member, &buckets, ENTRIES_PER_READ).await?;
         self.outboxes.note(&entries);
         if entries.is_empty() {
             return Ok(());
@@ -121,8 +117,6 @@ const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 /// If there are several relays, one of them sweeps at a time.
 const LEASE_NAME: &str = "sweep";
 const LEASE_DURATION: Duration = Duration::from_secs(5);
-/// Entries per page of an outbox.
-const PAGE_SIZE: usize = 64;
 /// Buckets that are asked at a time how far the relay has read.
 const MAX_ASKED: usize = 256;
 /// An entry is published again if its orders are not in the database this long after the last publication. The delay
@@ -229,7 +223,7 @@ impl Sweep {
         let mut master = self.master.clone();
         let mut after: Option<String> = None;
         loop {
-            let mut page = outbox::oldest(&mut master, bucket, after.as_deref(), PAGE_SIZE).await?;
+            let mut page = outbox::oldest(&mut master, bucket, after.as_deref()).await?;
             self.outboxes.note(&page);
             // Entries that the relay has not read are neither persisted nor late.
             page.retain(|entry| entry.is_read(last_read));

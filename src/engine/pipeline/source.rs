@@ -14,7 +14,7 @@ use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, Basi
 use lapin::types::{AMQPValue, FieldTable};
 use tokio::time::Instant;
 
-use super::outbox::{self, Entry, Group, Outboxes};
+use super::outbox::{self, Entry, Group, Outboxes, READ_TIMEOUT};
 use crate::pipeline::message::{self, Message as SingleMessage};
 use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, ORDER_QUEUE, Rabbit, with_headers};
 use crate::redis::connection::{self, RedisConnection};
@@ -202,8 +202,6 @@ impl OrderSource for RabbitSource {
 // Orders straight from the outbox. Members of a consumer group share its entries, and take over those that another member
 // read but never finished.
 
-/// How long a read blocks; also how soon a new sale's outbox is noticed.
-const READ_TIMEOUT: Duration = Duration::from_millis(200);
 /// Typical number of orders per entry under load, when the size of a batch matters. An entry has 1 to 256.
 const ORDERS_PER_ENTRY: usize = 16;
 /// A member that has not finished an entry for this long is probably dead. No transaction takes this long.
@@ -247,7 +245,7 @@ impl OrderSource for StreamSource {
             tokio::time::sleep(READ_TIMEOUT).await;
         } else if entries.is_empty() {
             let member = (Group::Consume, self.member.as_str());
-            entries = outbox::read(&mut self.private, member, &buckets, max_entries, READ_TIMEOUT).await?;
+            entries = outbox::read(&mut self.private, member, &buckets, max_entries).await?;
         }
         self.outboxes.note(&entries);
         let deliveries = entries.into_iter().map(|entry| Delivery {

@@ -294,21 +294,8 @@ fn read_facts(
 /// The facts of one bucket and the version of its definition; `None` when it is not loaded.
 fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<(i64, Facts)> {
     let &[start, access, Some(share)] = flags else { return None };
-    let [
-        Some(version),
-        Some(state),
-        Some(opens),
-        Some(closes),
-        Some(booked),
-        Some(limit),
-        Some(granted),
-        whole,
-        server,
-        waited,
-    ] = hash
-    else {
-        return None;
-    };
+    let [Some(version), Some(state), Some(opens), Some(closes), numbers @ ..] = hash else { return None };
+    let [Some(booked), Some(limit), Some(granted), whole, server, waited] = numbers else { return None };
     let state: SaleState = state.parse().unwrap_or(SaleState::Paused);
     // The start flag overrules the state. With an empty `Server`, the sale was loaded again and no server may grant
     // yet.
