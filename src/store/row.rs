@@ -1,5 +1,6 @@
 //! Columns: BIGINT and TEXT to the domain's types and back. A value that does not parse is a decode error.
 
+use domain::ledger::LedgerAccount;
 use domain::order::OrderNumber;
 use domain::{Bilingual, Currency, Money, SpreadSeed as CommittedSecret};
 use jiff::Timestamp;
@@ -59,6 +60,15 @@ impl<T: Bound + Clone> Bound for &T {
 
     fn value(self) -> Value {
         self.clone().value()
+    }
+}
+
+/// It is only written.
+impl Bound for LedgerAccount {
+    const NULL: Value = String::NULL;
+
+    fn value(self) -> Value {
+        self.to_string().value()
     }
 }
 
@@ -124,7 +134,7 @@ macro_rules! texts {
 texts! {
     jiff::civil::Date, uuid::Uuid,
     domain::AddressId, domain::OrderId, domain::PaymentId, domain::QuestionId, domain::RefundId, domain::UserId,
-    domain::draw::EntryId, domain::ledger::LedgerAccount,
+    domain::draw::EntryId,
     domain::Alarm, domain::AppealAnswer, domain::ApprovalStatus, domain::AuditAction, domain::CaseKind,
     domain::DisputeState, domain::DrawState, domain::EntryState, domain::GroupKind, domain::HoldOutcome,
     domain::LinkKind, domain::Locale, domain::MailKind, domain::MailState, domain::ModeName, domain::OrderStatus,

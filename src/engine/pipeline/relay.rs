@@ -111,7 +111,8 @@ pub(super) async fn publish(publisher: &Publisher, entries: &[Entry], stop: &Can
     }
 }
 
-// The sweep (rung 3).
+// The sweep (rung 3): deletes outbox entries whose orders have been seen in the database, and publishes overdue ones again.
+// RabbitMQ may therefore lose everything without losing an order.
 
 const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 /// If there are several relays, one of them sweeps at a time.
