@@ -232,6 +232,19 @@ pub(crate) type StaffCall<P> = (State<Arc<Shop>>, Staff<P>);
 /// The same for the one thing whose id is in the path.
 pub(crate) type StaffCallTo<P, Id> = (State<Arc<Shop>>, Staff<P>, PathIds<Id>);
 
+/// Defines handlers that share one function. Each passes on what it extracts, and a value of its own.
+macro_rules! handlers {
+    ($shared:ident $extracted:tt $($name:ident $value:expr;)+) => {
+        $($crate::handlers!(@ $shared $extracted $name $value);)+
+    };
+    (@ $shared:ident($($part:ident: $type:ty),+) $name:ident $value:expr) => {
+        pub async fn $name($($part: $type),+) -> web::Answer {
+            $shared($($part),+, $value).await
+        }
+    };
+}
+pub(crate) use handlers;
+
 /// The label of a field.
 pub(crate) fn label<'a>(chrome: &Chrome, field: &'a str) -> &'a str {
     let t = chrome.text();

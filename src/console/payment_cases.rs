@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::orders::page::StaffActionForm;
-use crate::{RefusedForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
+use crate::{RefusedForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab, handlers};
 use domain::{CaseKind, DisputeState, Money, OrderId, OrderNumber, PaymentId, PaymentStatus, RefundId};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use pages::{Chrome, filters};
@@ -255,18 +255,18 @@ async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: Pag
     personal(page.state.status, &page)
 }
 
-pub async fn refund_by_form(visit: StaffVisitTo<SupportShoppers, Uuid>, Form(form): Form<StaffActionForm>) -> Answer {
-    act(visit, CaseAction::Refund, form).await
-}
+type Visit = StaffVisitTo<SupportShoppers, Uuid>;
 
-pub async fn settle_by_form(visit: StaffVisitTo<SupportShoppers, Uuid>, Form(form): Form<StaffActionForm>) -> Answer {
-    act(visit, CaseAction::Settle, form).await
+handlers! {
+    act(visit: Visit, form: Form<StaffActionForm>)
+    refund_by_form CaseAction::Refund;
+    settle_by_form CaseAction::Settle;
 }
 
 async fn act(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, Uuid>,
+    (State(shop), staff, visitor, PathIds(id)): Visit,
+    Form(form): Form<StaffActionForm>,
     action: CaseAction,
-    form: StaffActionForm,
 ) -> Answer {
     let case = shop.store.payments().payment_case(&id.to_string()).await?.filter(PaymentCase::is_open);
     let case = case.ok_or(Code::NotFound)?;

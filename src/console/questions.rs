@@ -6,7 +6,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
+use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, handlers};
 use domain::question::{MAX_ANSWER_CHARS, check_answer};
 use domain::{Bilingual, Locale, Page, Question, QuestionChange, QuestionId, QuestionStatus, UserId};
 use pages::{Chrome, filters};
@@ -93,20 +93,18 @@ type Call = StaffCallTo<AnswerQuestions, QuestionId>;
 /// Answers a question, or replaces its answer.
 pub async fn answer(call: Call, headers: HeaderMap, Json(body): Json<AnswerBody>) -> Answer {
     let text = check_answer(&body.answer).map_err(|code| Problem::invalid_field("answer", code))?;
-    change(call, &headers, QuestionChange::Answer(text)).await
+    change(call, headers, QuestionChange::Answer(text)).await
 }
 
-pub async fn hide(call: Call, headers: HeaderMap) -> Answer {
-    change(call, &headers, QuestionChange::Hide).await
-}
-
-pub async fn unhide(call: Call, headers: HeaderMap) -> Answer {
-    change(call, &headers, QuestionChange::Unhide).await
+handlers! {
+    change(call: Call, headers: HeaderMap)
+    hide QuestionChange::Hide;
+    unhide QuestionChange::Unhide;
 }
 
 /// Changes a question. With `If-Match`, only if it has a version that it names.
-async fn change((State(shop), staff, PathIds(id)): Call, headers: &HeaderMap, change: QuestionChange) -> Answer {
-    let versions = expected_versions(headers);
+async fn change((State(shop), staff, PathIds(id)): Call, headers: HeaderMap, change: QuestionChange) -> Answer {
+    let versions = expected_versions(&headers);
     let question = shop.questions.change(id, versions.as_deref(), change, staff.actor()).await?;
     let found = shop.store.questions().get(id).await?.ok_or(Code::NotFound)?;
     Ok(answer_with(FoundQuestion { question, ..found }))
@@ -205,7 +203,7 @@ type Visit = StaffVisitTo<AnswerQuestions, QuestionId>;
 
 pub async fn answer_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Answer {
     match check_answer(&form.answer) {
-        Ok(text) => change_by_form(visit, "answer", QuestionChange::Answer(text), form).await,
+        Ok(text) => change_by_form(visit, Form(form), ("answer", QuestionChange::Answer(text))).await,
         Err(code) => {
             let (State(shop), _, visitor, PathIds(id)) = visit;
             let errors = vec![FieldError::new("answer", code)];
@@ -216,19 +214,16 @@ pub async fn answer_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Ans
     }
 }
 
-pub async fn hide_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Answer {
-    change_by_form(visit, "hide", QuestionChange::Hide, form).await
-}
-
-pub async fn unhide_by_form(visit: Visit, Form(form): Form<QuestionForm>) -> Answer {
-    change_by_form(visit, "unhide", QuestionChange::Unhide, form).await
+handlers! {
+    change_by_form(visit: Visit, form: Form<QuestionForm>)
+    hide_by_form ("hide", QuestionChange::Hide);
+    unhide_by_form ("unhide", QuestionChange::Unhide);
 }
 
 async fn change_by_form(
     (State(shop), staff, visitor, PathIds(id)): Visit,
-    name: &'static str,
-    change: QuestionChange,
-    form: QuestionForm,
+    Form(form): Form<QuestionForm>,
+    (name, change): (&'static str, QuestionChange),
 ) -> Answer {
     let before = shop.store.questions().get(id).await?.ok_or(Code::NotFound)?.question;
     // A text that is not a version matches none.

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{StaffCall, StaffCallTo};
+use crate::{StaffCall, StaffCallTo, handlers};
 use domain::sale::present;
 use domain::{Bilingual, BoundedBilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
 use pages::pictures;
@@ -86,6 +86,8 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, GoodsI
     Ok(answer(StatusCode::OK, shop.store.goods().get(id).await?.ok_or(Code::NotFound)?))
 }
 
+type Call = StaffCallTo<ManageSales, GoodsId>;
+
 pub async fn create(
     call: StaffCall<ManageSales>,
     Repeatable(request): Repeatable,
@@ -101,11 +103,7 @@ pub async fn create(
 
 /// Changes texts and category of goods, and of which goods they are a variant. With `If-Match`, only if they have a
 /// version that it names.
-pub async fn edit(
-    (shop, admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
-    headers: HeaderMap,
-    Json(edit): Json<GoodsEdit>,
-) -> Answer {
+pub async fn edit((shop, admin, PathIds(id)): Call, headers: HeaderMap, Json(edit): Json<GoodsEdit>) -> Answer {
     let GoodsEdit { name, description, category_id, variant_of, variant } = edit;
     let versions = expected_versions(&headers);
     let draft = GoodsDraft { versions, category_id, variant_of, ..draft(name, description, variant)? };
@@ -113,13 +111,13 @@ pub async fn edit(
 }
 
 /// Replaces the cover. The body is the picture's bytes.
-pub async fn set_image(call: StaffCallTo<ManageSales, GoodsId>, headers: HeaderMap, content: Body) -> Answer {
+pub async fn set_image(call: Call, headers: HeaderMap, content: Body) -> Answer {
     let picture = store_picture(&call, &headers, content).await?;
     change(call, &headers, GalleryChange::Cover(picture), StatusCode::OK).await
 }
 
 /// Appends a picture to the gallery. The body is the picture's bytes.
-pub async fn add_picture(call: StaffCallTo<ManageSales, GoodsId>, headers: HeaderMap, content: Body) -> Answer {
+pub async fn add_picture(call: Call, headers: HeaderMap, content: Body) -> Answer {
     let picture = store_picture(&call, &headers, content).await?;
     let location = [(LOCATION, format!("/api/admin/goods/{}", call.2.0))];
     Ok((location, change(call, &headers, GalleryChange::Add(picture), StatusCode::CREATED).await?).into_response())
@@ -138,25 +136,23 @@ pub struct PictureOrder {
     pictures: Vec<String>,
 }
 
-pub async fn order_pictures(
-    call: StaffCallTo<ManageSales, GoodsId>,
-    headers: HeaderMap,
-    Json(order): Json<PictureOrder>,
-) -> Answer {
+pub async fn order_pictures(call: Call, headers: HeaderMap, Json(order): Json<PictureOrder>) -> Answer {
     change(call, &headers, GalleryChange::Order(order.pictures), StatusCode::OK).await
 }
 
-pub async fn archive((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>) -> Answer {
-    Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, true, admin.actor()).await?))
+handlers! {
+    set_archived(call: Call)
+    archive true;
+    unarchive false;
 }
 
-pub async fn unarchive((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>) -> Answer {
-    Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, false, admin.actor()).await?))
+async fn set_archived((State(shop), admin, PathIds(id)): Call, archive: bool) -> Answer {
+    Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, archive, admin.actor()).await?))
 }
 
 /// Validates and stores the picture, if the goods exist.
 async fn store_picture(
-    (State(shop), _, PathIds(id)): &StaffCallTo<ManageSales, GoodsId>,
+    (State(shop), _, PathIds(id)): &Call,
     headers: &HeaderMap,
     content: Body,
 ) -> Result<Picture, Problem> {
@@ -167,7 +163,7 @@ async fn store_picture(
 
 /// Changes the gallery. With `If-Match`, only if the goods have a version that it names.
 async fn change(
-    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
+    (State(shop), admin, PathIds(id)): Call,
     headers: &HeaderMap,
     change: GalleryChange,
     status: StatusCode,

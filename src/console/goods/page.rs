@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::goods::upload::{GoodsForm, UploadedFile, changes_since};
 use crate::lists::saved_views::{ListBar, own_list_bar};
-use crate::{ConfirmForm, StaffVisit, StaffVisitTo, label};
+use crate::{ConfirmForm, StaffVisit, StaffVisitTo, handlers, label};
 use domain::goods::MAX_GALLERY_PICTURES;
 use domain::{Bilingual, Category, CategoryId, ConsoleList, Goods, GoodsId, Locale, Picture};
 use pages::{Chrome, filters};
@@ -112,17 +112,17 @@ fn see_list(visitor: &Visitor, what: &str, id: GoodsId) -> Response {
     see_other(&format!("{}&done={what}&goods={id}", list_path(visitor.locale)))
 }
 
-pub async fn archive(visit: StaffVisitTo<ManageSales, GoodsId>, Form(form): Form<ConfirmForm>) -> Answer {
-    set_archived(visit, &form, true).await
-}
+type Visit = StaffVisitTo<ManageSales, GoodsId>;
 
-pub async fn unarchive(visit: StaffVisitTo<ManageSales, GoodsId>, Form(form): Form<ConfirmForm>) -> Answer {
-    set_archived(visit, &form, false).await
+handlers! {
+    set_archived(visit: Visit, form: Form<ConfirmForm>)
+    archive true;
+    unarchive false;
 }
 
 async fn set_archived(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, GoodsId>,
-    form: &ConfirmForm,
+    (State(shop), staff, visitor, PathIds(id)): Visit,
+    Form(form): Form<ConfirmForm>,
     archive: bool,
 ) -> Answer {
     let (code, words) = match form.is_confirmed() {
@@ -151,7 +151,7 @@ pub async fn create(visit: StaffVisit<ManageSales>, Repeatable(request): Repeata
     save(visit, None, request, form).await
 }
 
-pub async fn edit((shop, staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, GoodsId>, form: GoodsForm) -> Answer {
+pub async fn edit((shop, staff, visitor, PathIds(id)): Visit, form: GoodsForm) -> Answer {
     save((shop, staff, visitor), Some(id), None, form).await
 }
 

@@ -14,7 +14,7 @@ use crate::linked_accounts::holds::{HoldForm, HoldFormState, HoldNotice};
 use crate::orders::api::{FoundOrderJson, found_orders};
 use crate::report::computing::{ComputingPage, PAGE_PATIENCE, computing, reloading};
 use crate::sales::view::sale_tabs;
-use crate::{StaffCallTo, StaffVisitTo, Tab};
+use crate::{StaffCallTo, StaffVisitTo, Tab, handlers};
 use domain::{LinkReason, Locale, Money, OrderId, SaleId, UserId};
 use orders::holds::{HoldAction, HoldCounts};
 use orders::linked_accounts::{GroupDetail, GroupList, GroupOrder, GroupSummary, MEMBERS_PAGE_SIZE};
@@ -270,23 +270,18 @@ impl GroupForm {
 
 type Visit = StaffVisitTo<SupportShoppers, (SaleId, UserId)>;
 
-pub async fn hold_all(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
-    act(visit, ("hold", Some(HoldAction::Hold)), form).await
-}
-
-pub async fn release_all(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
-    act(visit, ("release", Some(HoldAction::Release)), form).await
-}
-
-pub async fn refund_all(visit: Visit, Form(form): Form<GroupForm>) -> Answer {
-    act(visit, ("refund", None), form).await
+handlers! {
+    act(visit: Visit, form: Form<GroupForm>)
+    hold_all ("hold", Some(HoldAction::Hold));
+    release_all ("release", Some(HoldAction::Release));
+    refund_all ("refund", None);
 }
 
 /// Holds or releases the orders; without an action it refunds them.
 async fn act(
     (State(shop), staff, visitor, PathIds((sale, user))): Visit,
+    Form(form): Form<GroupForm>,
     (name, action): (&'static str, Option<HoldAction>),
-    form: GroupForm,
 ) -> Answer {
     let orders = form.orders()?;
     let reason = match HoldFormState::check(name, form.reason, &form.confirm) {

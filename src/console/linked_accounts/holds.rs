@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::orders::api::{OWN_ORDER, OneOrder, detail, existing_order};
 use crate::orders::page::{OrderPageState, StaffActionForm, page};
-use crate::{ReasonForm, StaffCallTo, StaffVisitTo};
+use crate::{ReasonForm, StaffCallTo, StaffVisitTo, handlers};
 use domain::order::check_hold_reason;
 use domain::{Money, OrderId, UserId};
 use orders::holds::{HoldAction, HoldCounts, HoldOutcome};
@@ -26,19 +26,19 @@ pub struct HoldRequest {
     reason: String,
 }
 
-pub async fn hold(call: StaffCallTo<SupportShoppers, OrderId>, Json(request): Json<HoldRequest>) -> Answer {
-    change(call, HoldAction::Hold, request).await
-}
+type Call = StaffCallTo<SupportShoppers, OrderId>;
 
-pub async fn release(call: StaffCallTo<SupportShoppers, OrderId>, Json(request): Json<HoldRequest>) -> Answer {
-    change(call, HoldAction::Release, request).await
+handlers! {
+    change(call: Call, request: Json<HoldRequest>)
+    hold HoldAction::Hold;
+    release HoldAction::Release;
 }
 
 /// Acts on one order. Doing it twice changes nothing more.
 async fn change(
-    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    (State(shop), staff, PathIds(id)): Call,
+    Json(HoldRequest { reason }): Json<HoldRequest>,
     action: HoldAction,
-    HoldRequest { reason }: HoldRequest,
 ) -> Answer {
     let order = existing_order(&shop, id).await?;
     let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
@@ -52,22 +52,17 @@ async fn change(
 
 type Visit = StaffVisitTo<SupportShoppers, OrderId>;
 
-pub async fn hold_by_form(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
-    change_by_form(visit, ("hold", HoldAction::Hold), form).await
-}
-
-pub async fn release_by_form(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
-    change_by_form(visit, ("release", HoldAction::Release), form).await
-}
-
-pub async fn uphold_by_form(visit: Visit, Form(form): Form<ReasonForm>) -> Answer {
-    change_by_form(visit, ("uphold", HoldAction::Uphold), form).await
+handlers! {
+    change_by_form(visit: Visit, form: Form<ReasonForm>)
+    hold_by_form ("hold", HoldAction::Hold);
+    release_by_form ("release", HoldAction::Release);
+    uphold_by_form ("uphold", HoldAction::Uphold);
 }
 
 async fn change_by_form(
     (State(shop), staff, visitor, PathIds(id)): Visit,
+    Form(form): Form<ReasonForm>,
     (name, action): (&'static str, HoldAction),
-    form: ReasonForm,
 ) -> Answer {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let reason = match HoldFormState::check(name, form.reason, &form.confirm) {

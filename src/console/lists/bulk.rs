@@ -7,6 +7,7 @@ pub mod orders;
 pub mod sales;
 pub mod users;
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use askama::Template;
@@ -14,9 +15,6 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use domain::sale::SaleMove;
-use domain::wire::wire_enum;
-use domain::{ParcelState, SaleState};
 use pages::{Chrome, filters};
 use web::extract::Visitor;
 use web::{Answer, FieldError, Problem, error_text, personal};
@@ -25,19 +23,28 @@ use words::{Text, fill};
 /// Items of one batch. Each takes a transaction or more.
 const MAX_ITEMS: usize = 100;
 
-/// The form of a list: the ticked rows, and the button.
-struct PickedForm<Id, Action> {
-    ids: Vec<Id>,
+/// The form of a list: the button, and the ticked rows, each once. If they cannot be acted on, there are none, and `warning`
+/// says why.
+struct Picked<Id, Action> {
     action: Action,
+    ids: Vec<Id>,
+    warning: Option<&'static str>,
 }
 
-impl<Id: FromStr, Action: FromStr> PickedForm<Id, Action> {
-    fn read(fields: &[(String, String)]) -> Result<PickedForm<Id, Action>, Problem> {
+impl<Id: FromStr + PartialEq + Copy, Action: FromStr> Picked<Id, Action> {
+    fn read(visitor: &Visitor, fields: &[(String, String)]) -> Result<Picked<Id, Action>, Problem> {
         let values = |key: &'static str| fields.iter().filter(move |(name, _)| name == key).map(|(_, value)| value);
         let action = values("action").next().and_then(|action| action.parse().ok());
         let action = action.ok_or_else(|| Problem::invalid_field("action", "unknown"))?;
-        let ids: Result<Vec<Id>, _> = values("id").map(|id| id.parse()).collect();
-        Ok(PickedForm { ids: ids.map_err(|_| Problem::invalid_field("id", "bad_id"))?, action })
+        let ids: Option<Vec<Id>> = values("id").map(|id| id.parse().ok()).collect();
+        let ids = distinct(&ids.ok_or_else(|| Problem::invalid_field("id", "bad_id"))?);
+        let t = &words::text(visitor.locale).bulk;
+        let warning = match ids.len() {
+            0 => t.none,
+            1..=MAX_ITEMS => return Ok(Picked { action, ids, warning: None }),
+            _ => t.too_many,
+        };
+        Ok(Picked { action, ids: Vec::new(), warning: Some(warning) })
     }
 }
 
@@ -55,10 +62,10 @@ pub struct BulkForm {
 }
 
 impl BulkForm {
-    fn ids<Id: FromStr>(&self) -> Result<Vec<Id>, Problem> {
+    fn ids<Id: FromStr + PartialEq + Copy>(&self) -> Result<Vec<Id>, Problem> {
         let ids: Option<Vec<Id>> = self.ids.split_whitespace().map(|id| id.parse().ok()).collect();
         let ids = ids.filter(|ids| (1..=MAX_ITEMS).contains(&ids.len()));
-        ids.ok_or_else(|| Problem::invalid_field("ids", "bad_id"))
+        Ok(distinct(&ids.ok_or_else(|| Problem::invalid_field("ids", "bad_id"))?))
     }
 
     fn errors(&self, texts: Vec<(&'static str, &'static str)>) -> Vec<FieldError> {
@@ -67,16 +74,6 @@ impl BulkForm {
             errors.push(FieldError::new("sure", "not_confirmed"));
         }
         errors
-    }
-}
-
-/// Why a batch of this size cannot be acted on.
-fn size_warning(visitor: &Visitor, count: usize) -> Option<&'static str> {
-    let t = &words::text(visitor.locale).bulk;
-    match count {
-        0 => Some(t.none),
-        count if count > MAX_ITEMS => Some(t.too_many),
-        _ => None,
     }
 }
 
@@ -102,150 +99,24 @@ fn missing(visitor: &Visitor, id: &impl ToString, list: &str) -> BulkItem {
     BulkItem::new(id, format!("{list}?lang={}", visitor.locale), id.to_string(), String::new(), gone)
 }
 
-wire_enum! {
-    /// What staff do with several orders.
-    pub enum BulkOrderAction {
-        Pack = "pack",
-        Ship = "ship",
-        Deliver = "deliver",
-        Cancel = "cancel",
-        Refund = "refund",
-        Hold = "hold",
-        Release = "release",
-    }
-}
+/// What staff do with several items of a list.
+pub(crate) trait BulkAction: Copy + Display {
+    const LIST: &'static str;
+    /// Where the form of the list goes.
+    const BULK: &'static str;
 
-wire_enum! {
-    /// What staff do with several accounts.
-    pub enum BulkUserAction {
-        Block = "block",
-        Unblock = "unblock",
-    }
-}
-
-wire_enum! {
-    /// What staff do with several sales.
-    pub enum BulkSaleAction {
-        Schedule = "schedule",
-        Unschedule = "unschedule",
-        Pause = "pause",
-        Resume = "resume",
-        Stop = "stop",
-        Delete = "delete",
-    }
-}
-
-impl BulkSaleAction {
-    /// The same move on one sale; `None` for the deletion of a draft.
-    pub fn sale_move(self) -> Option<SaleMove> {
-        match self {
-            BulkSaleAction::Schedule => Some(SaleMove::Schedule),
-            BulkSaleAction::Unschedule => Some(SaleMove::Unschedule),
-            BulkSaleAction::Pause => Some(SaleMove::Pause),
-            BulkSaleAction::Resume => Some(SaleMove::Resume),
-            BulkSaleAction::Stop => Some(SaleMove::Stop),
-            BulkSaleAction::Delete => None,
-        }
-    }
-
-    pub fn verb(self, t: &Text) -> &'static str {
-        self.sale_move().map_or(t.sales.delete, |action| t.verb(&action))
-    }
-
-    pub fn words(self, t: &Text) -> &'static str {
-        self.sale_move().map_or(t.sales.delete_text, |action| t.consequence(&action))
-    }
-
-    pub fn is_allowed_in(self, state: SaleState) -> bool {
-        self.sale_move().map_or(state == SaleState::Draft, |action| state.after(action).is_ok())
-    }
+    /// The verb, and what the action does.
+    fn texts(self, t: &Text) -> (&'static str, &'static str);
 
     /// The opposite action.
-    pub fn undo(self) -> Option<BulkSaleAction> {
-        match self {
-            BulkSaleAction::Schedule => Some(BulkSaleAction::Unschedule),
-            BulkSaleAction::Unschedule => Some(BulkSaleAction::Schedule),
-            BulkSaleAction::Pause => Some(BulkSaleAction::Resume),
-            BulkSaleAction::Resume => Some(BulkSaleAction::Pause),
-            BulkSaleAction::Stop | BulkSaleAction::Delete => None,
-        }
-    }
-}
+    fn undo(self) -> Option<Self>;
 
-impl BulkOrderAction {
-    pub fn verb(self, t: &Text) -> &'static str {
-        match self {
-            BulkOrderAction::Pack => t.parcels.pack,
-            BulkOrderAction::Ship => t.parcels.ship,
-            BulkOrderAction::Deliver => t.parcels.deliver,
-            BulkOrderAction::Cancel => t.support.cancel,
-            BulkOrderAction::Refund => t.support.refund,
-            BulkOrderAction::Hold => t.holds.hold,
-            BulkOrderAction::Release => t.holds.release,
-        }
-    }
+    fn fields(self, t: &Text) -> BulkFields;
 
-    pub fn words(self, t: &Text) -> &'static str {
-        match self {
-            BulkOrderAction::Pack => t.bulk.orders_pack,
-            BulkOrderAction::Ship => t.bulk.orders_ship,
-            BulkOrderAction::Deliver => t.bulk.orders_deliver,
-            BulkOrderAction::Cancel => t.bulk.orders_cancel,
-            BulkOrderAction::Refund => t.bulk.orders_refund,
-            BulkOrderAction::Hold => t.bulk.orders_hold,
-            BulkOrderAction::Release => t.bulk.orders_release,
-        }
-    }
+    fn is_dangerous(self) -> bool;
 
-    /// The opposite action.
-    pub fn undo(self) -> Option<BulkOrderAction> {
-        match self {
-            BulkOrderAction::Hold => Some(BulkOrderAction::Release),
-            BulkOrderAction::Release => Some(BulkOrderAction::Hold),
-            _ => None,
-        }
-    }
-
-    pub fn ends_orders(self) -> bool {
-        matches!(self, BulkOrderAction::Cancel | BulkOrderAction::Refund)
-    }
-
-    /// Where the action says that the parcels are.
-    pub fn parcel(self) -> Option<ParcelState> {
-        match self {
-            BulkOrderAction::Pack => Some(ParcelState::Packed),
-            BulkOrderAction::Ship => Some(ParcelState::Shipped),
-            BulkOrderAction::Deliver => Some(ParcelState::Delivered),
-            _ => None,
-        }
-    }
-
-    /// Whether the buyer reads the reason. Other actions have a reason for staff, and a message to the buyer.
-    pub fn is_hold(self) -> bool {
-        matches!(self, BulkOrderAction::Hold | BulkOrderAction::Release)
-    }
-}
-
-impl BulkUserAction {
-    pub fn verb(self, t: &Text) -> &'static str {
-        match self {
-            BulkUserAction::Block => t.people.block,
-            BulkUserAction::Unblock => t.people.unblock,
-        }
-    }
-
-    pub fn words(self, t: &Text) -> &'static str {
-        match self {
-            BulkUserAction::Block => t.bulk.users_block,
-            BulkUserAction::Unblock => t.bulk.users_unblock,
-        }
-    }
-
-    pub fn undo(self) -> BulkUserAction {
-        match self {
-            BulkUserAction::Block => BulkUserAction::Unblock,
-            BulkUserAction::Unblock => BulkUserAction::Block,
-        }
+    fn verb(self, t: &Text) -> &'static str {
+        self.texts(t).0
     }
 }
 
@@ -308,8 +179,8 @@ impl BulkItem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BulkFields {
     None,
-    /// A reason for the buyer or for staff.
-    Reason,
+    /// A reason for the buyer or for staff; its label says who reads it.
+    Reason(&'static str),
     /// A reason for staff, and a message to the buyer.
     ReasonAndMessage,
     /// The number of items, typed.
@@ -328,42 +199,36 @@ pub struct BulkPage {
     pub action: Option<String>,
     pub items: Vec<BulkItem>,
     pub fields: BulkFields,
-    /// The label of the reason, which says who reads it.
-    pub reason_label: &'static str,
     pub reason: String,
     pub message: String,
     pub errors: Vec<FieldError>,
     /// Why the batch cannot be acted on at all.
     pub warning: Option<&'static str>,
     /// After the action: the path, the name and the verb of the opposite action's summary.
-    pub undo: Option<(&'static str, &'static str, &'static str)>,
+    pub undo: Option<(&'static str, String, &'static str)>,
     pub is_dangerous: bool,
 }
 
 impl BulkPage {
-    /// A page without fields and errors. With an `action`, it is the summary, whose form goes there; without one, the
-    /// outcome.
-    pub fn new(
-        chrome: Chrome,
-        (verb, words): (&'static str, &'static str),
-        items: Vec<BulkItem>,
-        action: Option<String>,
-    ) -> BulkPage {
+    /// The summary, or after the action its outcome.
+    fn new<Action: BulkAction>(visitor: &Visitor, action: Action, items: Vec<BulkItem>, is_summary: bool) -> BulkPage {
+        let t = words::text(visitor.locale);
+        let chrome = visitor.chrome_at(format!("{}?lang={}", Action::LIST, visitor.locale));
+        let (verb, words) = action.texts(t);
         BulkPage {
             list_path: chrome.path.clone(),
             chrome,
             verb,
             words,
-            action,
+            action: is_summary.then(|| format!("{}/{action}", Action::BULK)),
             items,
-            fields: BulkFields::None,
-            reason_label: "",
+            fields: action.fields(t),
             reason: String::new(),
             message: String::new(),
             errors: Vec::new(),
             warning: None,
-            undo: None,
-            is_dangerous: false,
+            undo: action.undo().filter(|_| !is_summary).map(|undo| (Action::BULK, undo.to_string(), undo.verb(t))),
+            is_dangerous: action.is_dangerous(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::orders::returns::ReturnForm;
 use crate::orders::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
 use crate::orders::view::{AdminOrderPage, AdminOrdersPage};
-use crate::{StaffVisit, StaffVisitTo};
+use crate::{StaffVisit, StaffVisitTo, handlers};
 use domain::invoice::Invoice;
 use domain::{Address, ConsoleList, Order, OrderId, Page, RefundTarget};
 use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
@@ -196,20 +196,12 @@ pub(crate) fn form_errors(
     all.map(|(field, code)| FieldError { field, code }).collect()
 }
 
-pub async fn cancel(
-    visit: StaffVisitTo<SupportShoppers, OrderId>,
-    repeatable: Repeatable,
-    Form(form): Form<StaffActionForm>,
-) -> Answer {
-    act(visit, repeatable, StaffAction::Cancel, form).await
-}
+type Visit = StaffVisitTo<SupportShoppers, OrderId>;
 
-pub async fn refund(
-    visit: StaffVisitTo<SupportShoppers, OrderId>,
-    repeatable: Repeatable,
-    Form(form): Form<StaffActionForm>,
-) -> Answer {
-    act(visit, repeatable, StaffAction::Refund, form).await
+handlers! {
+    act(visit: Visit, repeatable: Repeatable, form: Form<StaffActionForm>)
+    cancel StaffAction::Cancel;
+    refund StaffAction::Refund;
 }
 
 /// The form of a partial refund.
@@ -227,7 +219,7 @@ pub struct PartialRefundForm {
 }
 
 pub async fn refund_part(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
+    (State(shop), staff, visitor, PathIds(id)): Visit,
     repeatable: Repeatable,
     Form(mut form): Form<PartialRefundForm>,
 ) -> Answer {
@@ -286,10 +278,10 @@ pub(crate) async fn refunded(
 }
 
 async fn act(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
+    (State(shop), staff, visitor, PathIds(id)): Visit,
     repeatable: Repeatable,
+    Form(mut form): Form<StaffActionForm>,
     action: StaffAction,
-    mut form: StaffActionForm,
 ) -> Answer {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let is_held = shop.orders.hold(&order).await?.is_some();

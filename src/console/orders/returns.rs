@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::orders::api::{OneOrder, detail, existing_order, refund_for};
 use crate::orders::page::{OrderPageState, form_errors, page, refunded};
-use crate::{StaffCallTo, StaffVisitTo};
+use crate::{StaffCallTo, StaffVisitTo, handlers};
 use domain::returns::{ReturnStep, check_answer};
 use domain::{Money, Order, OrderId};
 use orders::support::StaffActionReason;
@@ -26,23 +26,23 @@ pub struct ReturnAnswerRequest {
     words: String,
 }
 
+type Call = StaffCallTo<SupportShoppers, OrderId>;
+
+handlers! {
+    answer(call: Call, request: Json<ReturnAnswerRequest>)
+    accept ReturnStep::Accept;
+    refuse ReturnStep::Refuse;
+}
+
 async fn answer(
-    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
-    words: &str,
+    (State(shop), staff, PathIds(id)): Call,
+    Json(request): Json<ReturnAnswerRequest>,
     step: fn(String) -> ReturnStep,
 ) -> Answer {
-    let words = check_answer(words).map_err(|code| Problem::invalid_field("words", code))?;
+    let words = check_answer(&request.words).map_err(|code| Problem::invalid_field("words", code))?;
     let order = existing_order(&shop, id).await?;
     shop.orders.answer_return(&order, &step(words), (staff.session.user_id, staff.actor())).await??;
     detail(&shop, id).await
-}
-
-pub async fn accept(call: StaffCallTo<SupportShoppers, OrderId>, Json(request): Json<ReturnAnswerRequest>) -> Answer {
-    answer(call, &request.words, ReturnStep::Accept).await
-}
-
-pub async fn refuse(call: StaffCallTo<SupportShoppers, OrderId>, Json(request): Json<ReturnAnswerRequest>) -> Answer {
-    answer(call, &request.words, ReturnStep::Refuse).await
 }
 
 /// The arrival of the goods of an accepted return, and their refund.
@@ -77,7 +77,7 @@ async fn check_reason(
 }
 
 pub async fn receive(
-    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    (State(shop), staff, PathIds(id)): Call,
     repeatable: Repeatable,
     Json(request): Json<ReceiveRequest>,
 ) -> Answer {
@@ -107,17 +107,17 @@ pub struct ReturnForm {
     pub verb: &'static str,
 }
 
-pub async fn accept_by_form(visit: StaffVisitTo<SupportShoppers, OrderId>, Form(form): Form<ReturnForm>) -> Answer {
-    answer_by_form(visit, form, ("accept", ReturnStep::Accept)).await
-}
+type Visit = StaffVisitTo<SupportShoppers, OrderId>;
 
-pub async fn refuse_by_form(visit: StaffVisitTo<SupportShoppers, OrderId>, Form(form): Form<ReturnForm>) -> Answer {
-    answer_by_form(visit, form, ("refuse", ReturnStep::Refuse)).await
+handlers! {
+    answer_by_form(visit: Visit, form: Form<ReturnForm>)
+    accept_by_form ("accept", ReturnStep::Accept);
+    refuse_by_form ("refuse", ReturnStep::Refuse);
 }
 
 async fn answer_by_form(
-    visit: StaffVisitTo<SupportShoppers, OrderId>,
-    mut form: ReturnForm,
+    visit: Visit,
+    Form(mut form): Form<ReturnForm>,
     (verb, step): (&'static str, fn(String) -> ReturnStep),
 ) -> Answer {
     let (State(shop), staff, visitor, PathIds(id)) = &visit;
@@ -136,7 +136,7 @@ async fn answer_by_form(
 }
 
 async fn show_again(
-    (State(shop), _, visitor, _): &StaffVisitTo<SupportShoppers, OrderId>,
+    (State(shop), _, visitor, _): &Visit,
     order: Order,
     form: ReturnForm,
     verb: &'static str,
@@ -145,11 +145,7 @@ async fn show_again(
     page(shop, visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await
 }
 
-pub async fn receive_by_form(
-    visit: StaffVisitTo<SupportShoppers, OrderId>,
-    repeatable: Repeatable,
-    Form(mut form): Form<ReturnForm>,
-) -> Answer {
+pub async fn receive_by_form(visit: Visit, repeatable: Repeatable, Form(mut form): Form<ReturnForm>) -> Answer {
     let (State(shop), staff, visitor, PathIds(id)) = &visit;
     let order = existing_order(shop, *id).await?;
     let restock = form.restock == "yes";

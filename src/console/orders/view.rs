@@ -4,7 +4,8 @@ use askama::Template;
 
 use crate::Tab;
 use crate::linked_accounts::holds::{HoldForm, HoldFormState};
-use crate::lists::bulk::BulkOrderAction;
+use crate::lists::bulk::BulkAction;
+use crate::lists::bulk::orders::BulkOrderAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
 use crate::orders::page::{PartialRefundForm, RevealForm, StaffActionForm};
 use crate::orders::parcels::ParcelForm;

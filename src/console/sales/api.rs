@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::sales::form::finding_sentence;
-use crate::{StaffCall, StaffCallTo};
+use crate::{StaffCall, StaffCallTo, handlers};
 use control::checklist::{CheckState, ChecklistItem};
 use control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
 use domain::{GoodsId, Money, Phase, Sale, SaleId, SalePatch, SaleState};
@@ -142,7 +142,7 @@ pub(crate) async fn planned(
 }
 
 /// Schedules a draft.
-pub async fn schedule((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>, request: Request) -> Answer {
+pub async fn schedule((State(shop), admin, PathIds(id)): Call, request: Request) -> Answer {
     let body = match request.headers().contains_key(CONTENT_TYPE) {
         true => Json::<ScheduleRequest>::from_request(request, &shop).await?.0,
         false => ScheduleRequest::default(),
@@ -153,13 +153,8 @@ pub async fn schedule((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales
     Ok(planned(&shop, sale, Some(applied), Vec::new()).await?.into_response())
 }
 
-/// Makes a scheduled sale a draft again.
-pub async fn unschedule(call: StaffCallTo<ManageSales, SaleId>) -> Answer {
-    change(call, SaleCommand::Unschedule).await
-}
-
 /// Deletes a draft.
-pub async fn delete((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>) -> Answer {
+pub async fn delete((State(shop), admin, PathIds(id)): Call) -> Answer {
     shop.sales_admin.delete_draft(id, admin.actor()).await?;
     Ok(no_content())
 }
@@ -203,24 +198,19 @@ fn checked(draft: SaleDraft) -> Result<SaleDraft, Problem> {
     }
 }
 
-pub async fn start(call: StaffCallTo<ManageSales, SaleId>) -> Answer {
-    change(call, SaleCommand::Start).await
-}
+type Call = StaffCallTo<ManageSales, SaleId>;
 
-pub async fn pause(call: StaffCallTo<ManageSales, SaleId>) -> Answer {
-    change(call, SaleCommand::Pause).await
-}
-
-pub async fn resume(call: StaffCallTo<ManageSales, SaleId>) -> Answer {
-    change(call, SaleCommand::Resume).await
-}
-
-pub async fn stop(call: StaffCallTo<ManageSales, SaleId>) -> Answer {
-    change(call, SaleCommand::Stop).await
+handlers! {
+    change(call: Call)
+    unschedule SaleCommand::Unschedule;
+    start SaleCommand::Start;
+    pause SaleCommand::Pause;
+    resume SaleCommand::Resume;
+    stop SaleCommand::Stop;
 }
 
 pub async fn top_up(
-    call: StaffCallTo<ManageSales, SaleId>,
+    call: Call,
     Repeatable(request): Repeatable,
     Json(StockTopUpRequest { units }): Json<StockTopUpRequest>,
 ) -> Answer {
@@ -230,7 +220,7 @@ pub async fn top_up(
     change(call, SaleCommand::TopUp(units, request)).await
 }
 
-async fn change((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>, change: SaleCommand) -> Answer {
+async fn change((State(shop), admin, PathIds(id)): Call, change: SaleCommand) -> Answer {
     let ChangedSale { sale, applied } = shop.sales_admin.change(id, change, admin.actor()).await?;
     Ok(Json(OneSale { sale, stock: applied }).into_response())
 }
@@ -316,11 +306,7 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId
 
 /// Changes a sale that has not begun. With `If-Match`, only if it has a version that it names. Without it, absent
 /// fields stay as they are at that moment.
-pub async fn edit(
-    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
-    headers: HeaderMap,
-    Json(patch): Json<SalePatch>,
-) -> Answer {
+pub async fn edit((State(shop), admin, PathIds(id)): Call, headers: HeaderMap, Json(patch): Json<SalePatch>) -> Answer {
     let options = SaveOptions {
         announce: match patch.draft {
             None => Announce::ByWindow,

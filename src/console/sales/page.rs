@@ -13,7 +13,7 @@ use crate::lists::saved_views::own_list_bar;
 use crate::report::computing::PAGE_PATIENCE;
 use crate::sales::overview::first_steps;
 use crate::sales::view::{AdminSale, AdminSalesPage, SaleGroup, SaleScope, SaleTabCounts, admin_notice};
-use crate::{StaffVisit, StaffVisitTo};
+use crate::{StaffVisit, StaffVisitTo, handlers};
 use control::sales_admin::{AppliedParts, ChangedSale, PastSales, SaleCommand, SaleRow};
 use domain::{ConsoleList, Goods, GoodsId, Locale, Sale, SaleId};
 use store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
@@ -220,22 +220,23 @@ impl SaleActionForm {
 
 type SaleActionRequest = StaffVisitTo<ManageSales, SaleId>;
 
-/// Defines a handler for each action that only has to be confirmed.
-macro_rules! actions {
-    ($($name:ident $done:literal $command:expr;)*) => {$(
-        pub async fn $name(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Answer {
-            let command = form.is_confirmed().then_some($command);
-            apply(request, &form, command, $done).await
-        }
-    )*};
+handlers! {
+    confirmed(request: SaleActionRequest, form: Form<SaleActionForm>)
+    start ("started", SaleCommand::Start);
+    pause ("paused", SaleCommand::Pause);
+    resume ("resumed", SaleCommand::Resume);
+    schedule ("scheduled", SaleCommand::Schedule(OverlapPolicy::Refuse));
+    unschedule ("unscheduled", SaleCommand::Unschedule);
 }
 
-actions! {
-    start "started" SaleCommand::Start;
-    pause "paused" SaleCommand::Pause;
-    resume "resumed" SaleCommand::Resume;
-    schedule "scheduled" SaleCommand::Schedule(OverlapPolicy::Refuse);
-    unschedule "unscheduled" SaleCommand::Unschedule;
+/// An action that only has to be confirmed.
+async fn confirmed(
+    request: SaleActionRequest,
+    Form(form): Form<SaleActionForm>,
+    (done, command): (&str, SaleCommand),
+) -> Answer {
+    let command = form.is_confirmed().then_some(command);
+    apply(request, &form, command, done).await
 }
 
 pub async fn stop(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Answer {

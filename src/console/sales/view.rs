@@ -3,7 +3,8 @@
 use askama::Template;
 
 use crate::Tab;
-use crate::lists::bulk::BulkSaleAction;
+use crate::lists::bulk::BulkAction;
+use crate::lists::bulk::sales::BulkSaleAction;
 use crate::lists::saved_views::ListBar;
 use crate::sales::overview::{FirstStep, OverviewPart};
 use control::today::Today;

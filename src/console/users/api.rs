@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{StaffCall, StaffCallTo};
+use crate::{StaffCall, StaffCallTo, handlers};
 use accounts::administration::{check_block_reason, staff_role};
 use domain::{Page, Role, UserId};
 use store::{AccountChange, AccountEdit, StaffPolicy, Store, User, UserSearch};
@@ -105,26 +105,21 @@ pub struct BlockRequest {
     reason: String,
 }
 
-pub async fn block(
-    call: StaffCallTo<SupportShoppers, UserId>,
-    Json(BlockRequest { reason }): Json<BlockRequest>,
-) -> Answer {
+pub async fn block(call: Call, Json(BlockRequest { reason }): Json<BlockRequest>) -> Answer {
     let reason = check_block_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     change(call, AccountChange::Block { reason }).await
 }
 
-pub async fn unblock(call: StaffCallTo<SupportShoppers, UserId>) -> Answer {
-    change(call, AccountChange::Unblock).await
-}
+type Call = StaffCallTo<SupportShoppers, UserId>;
 
-pub async fn end_sessions(call: StaffCallTo<SupportShoppers, UserId>) -> Answer {
-    change(call, AccountChange::EndSessions).await
+handlers! {
+    change(call: Call)
+    unblock AccountChange::Unblock;
+    end_sessions AccountChange::EndSessions;
 }
 
 /// Sends the user a link that starts a recovery. The user finishes it.
-pub async fn start_recovery(
-    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, UserId>,
-) -> Answer<StatusCode> {
+pub async fn start_recovery((State(shop), staff, PathIds(id)): Call) -> Answer<StatusCode> {
     shop.accounts.start_recovery_for(&staff.session, id).await??;
     Ok(StatusCode::ACCEPTED)
 }

@@ -4,11 +4,12 @@ use askama::Template;
 use axum::extract::RawQuery;
 use axum::http::StatusCode;
 
-use crate::lists::bulk::BulkUserAction;
+use crate::lists::bulk::BulkAction;
+use crate::lists::bulk::users::BulkUserAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink, list_bar};
 use crate::log::subject_path;
 use crate::users::api::{UserSearchQuery, find_users};
-use crate::{ReasonForm, StaffVisit, StaffVisitTo};
+use crate::{ReasonForm, StaffVisit, StaffVisitTo, handlers};
 use accounts::administration::check_block_reason;
 use domain::{ConsoleList, Locale, Money, Order, Role, UserId, mail, network};
 use pages::{Chrome, filters};
@@ -76,7 +77,7 @@ type UserAction = StaffVisitTo<SupportShoppers, UserId>;
 
 pub async fn block(visit: UserAction, Form(form): Form<ReasonForm>) -> Answer {
     match check_block_reason(&form.reason) {
-        Ok(reason) => change(visit, form, AccountChange::Block { reason }).await,
+        Ok(reason) => change(visit, Form(form), AccountChange::Block { reason }).await,
         Err(code) => {
             let (State(shop), _, visitor, PathIds(id)) = visit;
             let errors = vec![FieldError::new("reason", code)];
@@ -86,12 +87,10 @@ pub async fn block(visit: UserAction, Form(form): Form<ReasonForm>) -> Answer {
     }
 }
 
-pub async fn unblock(visit: UserAction, Form(form): Form<ReasonForm>) -> Answer {
-    change(visit, form, AccountChange::Unblock).await
-}
-
-pub async fn end_sessions(visit: UserAction, Form(form): Form<ReasonForm>) -> Answer {
-    change(visit, form, AccountChange::EndSessions).await
+handlers! {
+    change(visit: UserAction, form: Form<ReasonForm>)
+    unblock AccountChange::Unblock;
+    end_sessions AccountChange::EndSessions;
 }
 
 /// Sends the user a link that starts a recovery. The user finishes it.
@@ -117,7 +116,7 @@ pub async fn start_recovery(
 
 async fn change(
     (State(shop), staff, visitor, PathIds(id)): UserAction,
-    form: ReasonForm,
+    Form(form): Form<ReasonForm>,
     change: AccountChange,
 ) -> Answer {
     if form.confirm != "yes" {

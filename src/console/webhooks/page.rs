@@ -7,7 +7,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::api::{DeliveryQuery, checked_choice, checked_url, found, page_of};
-use crate::{ConfirmForm, StaffVisit, StaffVisitTo};
+use crate::{ConfirmForm, StaffVisit, StaffVisitTo, handlers};
 use domain::event::{DeliveryState, EndpointState, EventChoice};
 use domain::{Locale, Page};
 use mail::webhooks::Secret;
@@ -177,10 +177,7 @@ async fn page(shop: &Shop, visitor: &Visitor, endpoint: Endpoint, query: &Delive
     personal(if is_wrong { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK }, &page)
 }
 
-pub async fn show(
-    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
-    Query(query): Query<DeliveryQuery>,
-) -> Answer {
+pub async fn show((State(shop), _, visitor, PathIds(id)): Visit, Query(query): Query<DeliveryQuery>) -> Answer {
     let t = &words::text(visitor.locale).webhooks;
     let notice = match query.done.split_once('-').unwrap_or((query.done.as_str(), "")) {
         ("saved", _) => Some(t.saved.to_owned()),
@@ -217,7 +214,7 @@ pub async fn add(
 }
 
 pub async fn edit(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
+    (State(shop), staff, visitor, PathIds(id)): Visit,
     LongForm(fields): LongForm<Vec<(String, String)>>,
 ) -> Answer {
     let endpoint = found(&shop, id).await?;
@@ -241,17 +238,14 @@ pub struct SwitchForm {
 }
 
 /// Switches an endpoint on or off.
-pub async fn switch(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
-    LongForm(form): LongForm<SwitchForm>,
-) -> Answer {
+pub async fn switch((State(shop), staff, visitor, PathIds(id)): Visit, LongForm(form): LongForm<SwitchForm>) -> Answer {
     let edit = EndpointEdit { is_on: Some(form.on == "yes"), ..EndpointEdit::default() };
     let edited = shop.store.events().edit_endpoint(&id.to_string(), &edit, staff.actor()).await?;
     Ok(see_other(&path(&edited.ok_or(Code::NotFound)?.id, visitor.locale, "&done=saved")))
 }
 
 pub async fn delete(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
+    (State(shop), staff, visitor, PathIds(id)): Visit,
     LongForm(form): LongForm<ConfirmForm>,
 ) -> Answer {
     let endpoint = found(&shop, id).await?;
@@ -264,19 +258,16 @@ pub async fn delete(
     Ok(see_other(&format!("{}&done=delete", list_path(visitor.locale))))
 }
 
-/// Shows the secret, or with `rotate` a new one.
-pub async fn secret(visit: StaffVisitTo<ManageWebhooks, Uuid>) -> Answer {
-    show_secret(visit, false).await
+type Visit = StaffVisitTo<ManageWebhooks, Uuid>;
+
+handlers! {
+    show_secret(visit: Visit)
+    secret false;
+    rotate true;
 }
 
-pub async fn rotate(visit: StaffVisitTo<ManageWebhooks, Uuid>) -> Answer {
-    show_secret(visit, true).await
-}
-
-async fn show_secret(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
-    is_new: bool,
-) -> Answer {
+/// Shows the secret, or a new one.
+async fn show_secret((State(shop), staff, visitor, PathIds(id)): Visit, is_new: bool) -> Answer {
     let endpoint = found(&shop, id).await?;
     let secret = match is_new {
         true => shop.webhooks.rotate(&endpoint, staff.actor()).await?,
@@ -289,7 +280,7 @@ async fn show_secret(
     page(&shop, &visitor, endpoint, &DeliveryQuery::default(), shown).await
 }
 
-pub async fn test((State(shop), _, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>) -> Answer {
+pub async fn test((State(shop), _, visitor, PathIds(id)): Visit) -> Answer {
     shop.store.events().ping(&id.to_string()).await?.ok_or(Code::NotFound)?;
     Ok(see_other(&path(&id.to_string(), visitor.locale, "&done=test")))
 }
@@ -301,10 +292,7 @@ pub struct ReplayForm {
     since: String,
 }
 
-pub async fn replay(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageWebhooks, Uuid>,
-    LongForm(form): LongForm<ReplayForm>,
-) -> Answer {
+pub async fn replay((State(shop), staff, visitor, PathIds(id)): Visit, LongForm(form): LongForm<ReplayForm>) -> Answer {
     let endpoint = found(&shop, id).await?;
     let which = form.event.parse().ok().map(Replay::One).or_else(|| time(&form.since).map(Replay::Since));
     let Some(which) = which else {

@@ -3,13 +3,11 @@
 use tracing::warn;
 use uuid::Uuid;
 
-use crate::StaffVisit;
-use crate::lists::bulk::{
-    BulkFields, BulkForm, BulkItem, BulkOrderAction, BulkPage, BulkVerdict, PickedForm, answer, distinct, missing,
-    size_warning,
-};
+use crate::lists::bulk::{BulkAction, BulkFields, BulkForm, BulkItem, BulkPage, BulkVerdict, Picked, answer, missing};
+use crate::{StaffVisit, handlers};
 use domain::order::check_hold_reason;
 use domain::parcel::{OrderFacts, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, decide};
+use domain::wire::wire_enum;
 use domain::{Order, OrderId, OrderStatus, ParcelState, RefundId};
 use orders::holds::{HoldAction, HoldOutcome};
 use orders::support::{StaffActionOutcome, StaffActionReason};
@@ -17,10 +15,80 @@ use payments::staff_refunds::RefundAnswer;
 use store::{AuditReason, IfDisputed, ParcelActor, RefundRefusal, StaffRefund, StoreError};
 use web::extract::{Form, LongForm, Staff, State, SupportShoppers, Visitor};
 use web::{Answer, Problem, Shop};
-use words::{self, fill};
+use words::{self, Text, fill};
 
-const LIST: &str = "/admin/orders";
-const BULK: &str = "/admin/orders/bulk";
+wire_enum! {
+    /// What staff do with several orders.
+    pub enum BulkOrderAction {
+        Pack = "pack",
+        Ship = "ship",
+        Deliver = "deliver",
+        Cancel = "cancel",
+        Refund = "refund",
+        Hold = "hold",
+        Release = "release",
+    }
+}
+
+impl BulkOrderAction {
+    fn ends_orders(self) -> bool {
+        matches!(self, BulkOrderAction::Cancel | BulkOrderAction::Refund)
+    }
+
+    /// Where the action says that the parcels are.
+    fn parcel(self) -> Option<ParcelState> {
+        match self {
+            BulkOrderAction::Pack => Some(ParcelState::Packed),
+            BulkOrderAction::Ship => Some(ParcelState::Shipped),
+            BulkOrderAction::Deliver => Some(ParcelState::Delivered),
+            _ => None,
+        }
+    }
+
+    /// Whether the buyer reads the reason. Other actions have a reason for staff, and a message to the buyer.
+    fn is_hold(self) -> bool {
+        matches!(self, BulkOrderAction::Hold | BulkOrderAction::Release)
+    }
+}
+
+impl BulkAction for BulkOrderAction {
+    const LIST: &'static str = "/admin/orders";
+    const BULK: &'static str = "/admin/orders/bulk";
+
+    fn texts(self, t: &Text) -> (&'static str, &'static str) {
+        match self {
+            BulkOrderAction::Pack => (t.parcels.pack, t.bulk.orders_pack),
+            BulkOrderAction::Ship => (t.parcels.ship, t.bulk.orders_ship),
+            BulkOrderAction::Deliver => (t.parcels.deliver, t.bulk.orders_deliver),
+            BulkOrderAction::Cancel => (t.support.cancel, t.bulk.orders_cancel),
+            BulkOrderAction::Refund => (t.support.refund, t.bulk.orders_refund),
+            BulkOrderAction::Hold => (t.holds.hold, t.bulk.orders_hold),
+            BulkOrderAction::Release => (t.holds.release, t.bulk.orders_release),
+        }
+    }
+
+    fn undo(self) -> Option<BulkOrderAction> {
+        match self {
+            BulkOrderAction::Hold => Some(BulkOrderAction::Release),
+            BulkOrderAction::Release => Some(BulkOrderAction::Hold),
+            _ => None,
+        }
+    }
+
+    fn fields(self, t: &Text) -> BulkFields {
+        match self {
+            action if action.is_hold() => BulkFields::Reason(t.holds.reason),
+            action if action.parcel().is_some() => BulkFields::None,
+            _ => BulkFields::ReasonAndMessage,
+        }
+    }
+
+    fn is_dangerous(self) -> bool {
+        self.ends_orders()
+    }
+}
+
+const LIST: &str = BulkOrderAction::LIST;
 
 type Visit = StaffVisit<SupportShoppers>;
 
@@ -29,12 +97,9 @@ pub async fn summary(
     (State(shop), staff, visitor): Visit,
     LongForm(fields): LongForm<Vec<(String, String)>>,
 ) -> Answer {
-    let PickedForm { ids, action } = PickedForm::<OrderId, BulkOrderAction>::read(&fields)?;
-    let ids = distinct(&ids);
-    let warning = size_warning(&visitor, ids.len());
-    let mut page = summary_of(&shop, &staff, &visitor, action, if warning.is_some() { &[] } else { &ids }).await?;
-    page.warning = warning;
-    answer(page)
+    let Picked { action, ids, warning } = Picked::read(&visitor, &fields)?;
+    let page = summary_of(&shop, &staff, &visitor, action, &ids).await?;
+    answer(BulkPage { warning, ..page })
 }
 
 async fn summary_of(
@@ -63,7 +128,7 @@ async fn summary_of(
             None => missing(visitor, id, LIST),
         });
     }
-    Ok(page(visitor, action, items, Some(format!("{BULK}/{action}"))))
+    Ok(BulkPage::new(visitor, action, items, true))
 }
 
 fn wanted(order: &Order, to: ParcelState) -> ParcelMove {
@@ -125,52 +190,19 @@ fn item(visitor: &Visitor, order: &Order, verdict: BulkVerdict) -> BulkItem {
     BulkItem::new(&order.id, path, order.number_text(), order.amount.to_string(), verdict)
 }
 
-fn page(visitor: &Visitor, action: BulkOrderAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
-    let t = words::text(visitor.locale);
-    let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
-    BulkPage {
-        undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
-        fields: match action {
-            action if action.is_hold() => BulkFields::Reason,
-            action if action.parcel().is_some() => BulkFields::None,
-            _ => BulkFields::ReasonAndMessage,
-        },
-        reason_label: t.holds.reason,
-        is_dangerous: action.ends_orders(),
-        ..BulkPage::new(chrome, (action.verb(t), action.words(t)), items, form)
-    }
+handlers! {
+    act(visit: Visit, form: Form<BulkForm>)
+    pack BulkOrderAction::Pack;
+    ship BulkOrderAction::Ship;
+    deliver BulkOrderAction::Deliver;
+    cancel BulkOrderAction::Cancel;
+    refund BulkOrderAction::Refund;
+    hold BulkOrderAction::Hold;
+    release BulkOrderAction::Release;
 }
 
-pub async fn pack(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
-    act(visit, BulkOrderAction::Pack, form).await
-}
-
-pub async fn ship(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
-    act(visit, BulkOrderAction::Ship, form).await
-}
-
-pub async fn deliver(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
-    act(visit, BulkOrderAction::Deliver, form).await
-}
-
-pub async fn cancel(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
-    act(visit, BulkOrderAction::Cancel, form).await
-}
-
-pub async fn refund(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
-    act(visit, BulkOrderAction::Refund, form).await
-}
-
-pub async fn hold(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
-    act(visit, BulkOrderAction::Hold, form).await
-}
-
-pub async fn release(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
-    act(visit, BulkOrderAction::Release, form).await
-}
-
-async fn act((State(shop), staff, visitor): Visit, action: BulkOrderAction, form: BulkForm) -> Answer {
-    let ids = distinct(&form.ids::<OrderId>()?);
+async fn act((State(shop), staff, visitor): Visit, Form(form): Form<BulkForm>, action: BulkOrderAction) -> Answer {
+    let ids = form.ids::<OrderId>()?;
     let reason = match checked_reason(action, &form) {
         Ok(reason) if form.confirm == "yes" => reason,
         checked => {
@@ -192,7 +224,7 @@ async fn act((State(shop), staff, visitor): Visit, action: BulkOrderAction, form
         });
         items.push(item(&visitor, &order, verdict));
     }
-    answer(page(&visitor, action, items, None))
+    answer(BulkPage::new(&visitor, action, items, false))
 }
 
 /// Checks the reason in the same way as the action on one order. Parcels are moved without one.
@@ -230,17 +262,18 @@ async fn one(
     order: &Order,
     reason: &StaffActionReason,
 ) -> Result<BulkVerdict, StoreError> {
-    let words::Text { bulk: t, approvals, .. } = words::text(visitor.locale);
+    let Text { bulk: t, approvals, .. } = words::text(visitor.locale);
+    let not_done = |why: &str| BulkVerdict::NotDone(why.to_owned());
     let (by, audit): (_, AuditReason<'_>) = (staff.session.user_id, reason.by(staff.actor()));
     if action.ends_orders() && shop.orders.hold(order).await?.is_some() && audit.message.is_none() {
-        return Ok(BulkVerdict::NotDone(t.held_needs_message.to_owned()));
+        return Ok(not_done(t.held_needs_message));
     }
     let change = match action {
         BulkOrderAction::Cancel => {
             return Ok(match shop.orders.cancel_for_staff(order, by, audit).await? {
                 StaffActionOutcome::Done => BulkVerdict::Done,
-                StaffActionOutcome::WrongStatus => BulkVerdict::NotDone(t.changed.to_owned()),
-                StaffActionOutcome::OwnOrder => BulkVerdict::NotDone(t.own_order.to_owned()),
+                StaffActionOutcome::WrongStatus => not_done(t.changed),
+                StaffActionOutcome::OwnOrder => not_done(t.own_order),
             });
         }
         BulkOrderAction::Refund => {
@@ -249,12 +282,10 @@ async fn one(
                 match shop.staff_refunds.refund(RefundId(Uuid::now_v7()), what, by, audit, IfDisputed::Refuse).await? {
                     RefundAnswer::Begun => BulkVerdict::Done,
                     RefundAnswer::Waits(_) => BulkVerdict::Waits,
-                    RefundAnswer::OtherWaits => BulkVerdict::NotDone(t.other_waits.to_owned()),
-                    RefundAnswer::Refused(RefundRefusal::Disputed) => {
-                        BulkVerdict::NotDone(approvals.disputed.to_owned())
-                    }
-                    RefundAnswer::Refused(_) => BulkVerdict::NotDone(t.changed.to_owned()),
-                    RefundAnswer::OwnPayment => BulkVerdict::NotDone(t.own_order.to_owned()),
+                    RefundAnswer::OtherWaits => not_done(t.other_waits),
+                    RefundAnswer::Refused(RefundRefusal::Disputed) => not_done(approvals.disputed),
+                    RefundAnswer::Refused(_) => not_done(t.changed),
+                    RefundAnswer::OwnPayment => not_done(t.own_order),
                 },
             );
         }
@@ -267,7 +298,7 @@ async fn one(
     Ok(match shop.orders.change_hold(order, change, by, audit).await? {
         HoldOutcome::Done => BulkVerdict::Done,
         HoldOutcome::Waits => BulkVerdict::Waits,
-        HoldOutcome::OwnOrder => BulkVerdict::NotDone(t.own_order.to_owned()),
-        HoldOutcome::Unchanged | HoldOutcome::OrderEnded => BulkVerdict::NotDone(t.changed.to_owned()),
+        HoldOutcome::OwnOrder => not_done(t.own_order),
+        HoldOutcome::Unchanged | HoldOutcome::OrderEnded => not_done(t.changed),
     })
 }

@@ -3,32 +3,85 @@
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::lists::bulk::{
-    BulkFields, BulkForm, BulkItem, BulkPage, BulkSaleAction, BulkVerdict, PickedForm, answer, distinct, missing,
-    size_warning,
-};
+use crate::lists::bulk::{BulkAction, BulkFields, BulkForm, BulkItem, BulkPage, BulkVerdict, Picked, answer, missing};
 use crate::{StaffVisit, StaffVisitTo};
 use control::sales_admin::{AppliedParts, SaleCommand, SalePreview, SaleStakes, stock_deadline};
+use domain::sale::SaleMove;
+use domain::wire::wire_enum;
 use domain::{Bilingual, Sale, SaleId, SaleState};
 use store::{OverlapPolicy, SaleRefusal, WaitingCounts};
 use web::extract::{Form, LongForm, ManageSales, PathIds, Staff, State, Visitor};
 use web::{Answer, Problem, Shop};
-use words::{self, fill};
+use words::{self, Text, fill};
 
-const LIST: &str = "/admin";
-const BULK: &str = "/admin/sales/bulk";
+wire_enum! {
+    /// What staff do with several sales.
+    pub enum BulkSaleAction {
+        Schedule = "schedule",
+        Unschedule = "unschedule",
+        Pause = "pause",
+        Resume = "resume",
+        Stop = "stop",
+        Delete = "delete",
+    }
+}
+
+impl BulkSaleAction {
+    /// The same move on one sale; `None` for the deletion of a draft.
+    fn sale_move(self) -> Option<SaleMove> {
+        match self {
+            BulkSaleAction::Schedule => Some(SaleMove::Schedule),
+            BulkSaleAction::Unschedule => Some(SaleMove::Unschedule),
+            BulkSaleAction::Pause => Some(SaleMove::Pause),
+            BulkSaleAction::Resume => Some(SaleMove::Resume),
+            BulkSaleAction::Stop => Some(SaleMove::Stop),
+            BulkSaleAction::Delete => None,
+        }
+    }
+
+    pub fn is_allowed_in(self, state: SaleState) -> bool {
+        self.sale_move().map_or(state == SaleState::Draft, |action| state.after(action).is_ok())
+    }
+}
+
+impl BulkAction for BulkSaleAction {
+    const LIST: &'static str = "/admin";
+    const BULK: &'static str = "/admin/sales/bulk";
+
+    fn texts(self, t: &Text) -> (&'static str, &'static str) {
+        let delete = (t.sales.delete, t.sales.delete_text);
+        self.sale_move().map_or(delete, |action| (t.verb(&action), t.consequence(&action)))
+    }
+
+    fn undo(self) -> Option<BulkSaleAction> {
+        match self {
+            BulkSaleAction::Schedule => Some(BulkSaleAction::Unschedule),
+            BulkSaleAction::Unschedule => Some(BulkSaleAction::Schedule),
+            BulkSaleAction::Pause => Some(BulkSaleAction::Resume),
+            BulkSaleAction::Resume => Some(BulkSaleAction::Pause),
+            BulkSaleAction::Stop | BulkSaleAction::Delete => None,
+        }
+    }
+
+    fn fields(self, _: &Text) -> BulkFields {
+        if self == BulkSaleAction::Stop { BulkFields::Count } else { BulkFields::None }
+    }
+
+    fn is_dangerous(self) -> bool {
+        matches!(self, BulkSaleAction::Stop | BulkSaleAction::Delete)
+    }
+}
+
+const LIST: &str = BulkSaleAction::LIST;
 
 /// The summary.
 pub async fn summary(
     (State(shop), _, visitor): StaffVisit<ManageSales>,
     LongForm(fields): LongForm<Vec<(String, String)>>,
 ) -> Answer {
-    let PickedForm { ids, action } = PickedForm::<SaleId, BulkSaleAction>::read(&fields)?;
-    let ids = distinct(&ids);
-    let warning = size_warning(&visitor, ids.len());
-    let mut page = summary_of(&shop, &visitor, action, if warning.is_some() { &[] } else { &ids }).await?;
-    page.warning = warning;
-    answer(page)
+    let Picked { action, ids, warning } = Picked::read(&visitor, &fields)?;
+    let page = summary_of(&shop, &visitor, action, &ids).await?;
+    answer(BulkPage { warning, ..page })
 }
 
 async fn summary_of(
@@ -53,7 +106,7 @@ async fn summary_of(
             Err(refusal) => item(visitor, &sale, name.as_ref(), BulkVerdict::WillNot(why(visitor, &sale, refusal))),
         });
     }
-    Ok(page(visitor, action, items, Some(format!("{BULK}/{action}"))))
+    Ok(BulkPage::new(visitor, action, items, true))
 }
 
 /// The command for each sale; `None` for the deletion of drafts.
@@ -115,23 +168,12 @@ fn item(visitor: &Visitor, sale: &Sale, name: Option<&Bilingual>, verdict: BulkV
     BulkItem::new(&sale.id, path, name, t.state(&sale.state).to_owned(), verdict)
 }
 
-fn page(visitor: &Visitor, action: BulkSaleAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
-    let t = words::text(visitor.locale);
-    let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
-    BulkPage {
-        undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
-        fields: if action == BulkSaleAction::Stop { BulkFields::Count } else { BulkFields::None },
-        is_dangerous: matches!(action, BulkSaleAction::Stop | BulkSaleAction::Delete),
-        ..BulkPage::new(chrome, (action.verb(t), action.words(t)), items, form)
-    }
-}
-
 /// Carries out the action of the summary.
 pub async fn act(
     (State(shop), staff, visitor, PathIds(action)): StaffVisitTo<ManageSales, BulkSaleAction>,
     Form(form): Form<BulkForm>,
 ) -> Answer {
-    let ids = distinct(&form.ids::<SaleId>()?);
+    let ids = form.ids::<SaleId>()?;
     let errors = form.errors(count_error(action, &form, ids.len()).into_iter().collect());
     if !errors.is_empty() {
         let page = summary_of(&shop, &visitor, action, &ids).await?;
@@ -148,7 +190,7 @@ pub async fn act(
         }));
     }
     shop.sales_admin.announce_sales().await;
-    answer(page(&visitor, action, items, None))
+    answer(BulkPage::new(&visitor, action, items, false))
 }
 
 /// Before sales are stopped, their number has to be typed, just as one sale's number before it is stopped.

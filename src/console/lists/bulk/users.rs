@@ -2,30 +2,57 @@
 
 use tracing::warn;
 
-use crate::StaffVisit;
-use crate::lists::bulk::{
-    BulkFields, BulkForm, BulkItem, BulkPage, BulkUserAction, BulkVerdict, PickedForm, answer, distinct, missing,
-    size_warning,
-};
+use crate::lists::bulk::{BulkAction, BulkFields, BulkForm, BulkItem, BulkPage, BulkVerdict, Picked, answer, missing};
+use crate::{StaffVisit, handlers};
 use accounts::administration::check_block_reason;
 use domain::UserId;
+use domain::wire::wire_enum;
 use store::{AccountChange, AccountChangeRefusal, User};
 use web::extract::{Form, LongForm, State, SupportShoppers, Visitor};
 use web::{Answer, Problem, Shop};
+use words::Text;
 
-const LIST: &str = "/admin/users";
-const BULK: &str = "/admin/users/bulk";
+wire_enum! {
+    /// What staff do with several accounts.
+    pub enum BulkUserAction {
+        Block = "block",
+        Unblock = "unblock",
+    }
+}
+
+impl BulkAction for BulkUserAction {
+    const LIST: &'static str = "/admin/users";
+    const BULK: &'static str = "/admin/users/bulk";
+
+    fn texts(self, t: &Text) -> (&'static str, &'static str) {
+        match self {
+            BulkUserAction::Block => (t.people.block, t.bulk.users_block),
+            BulkUserAction::Unblock => (t.people.unblock, t.bulk.users_unblock),
+        }
+    }
+
+    fn undo(self) -> Option<BulkUserAction> {
+        Some(if self == BulkUserAction::Block { BulkUserAction::Unblock } else { BulkUserAction::Block })
+    }
+
+    fn fields(self, t: &Text) -> BulkFields {
+        if self == BulkUserAction::Block { BulkFields::Reason(t.people.reason) } else { BulkFields::None }
+    }
+
+    fn is_dangerous(self) -> bool {
+        self == BulkUserAction::Block
+    }
+}
+
+const LIST: &str = BulkUserAction::LIST;
 
 type Visit = StaffVisit<SupportShoppers>;
 
 /// The summary.
 pub async fn summary((State(shop), _, visitor): Visit, LongForm(fields): LongForm<Vec<(String, String)>>) -> Answer {
-    let PickedForm { ids, action } = PickedForm::<UserId, BulkUserAction>::read(&fields)?;
-    let ids = distinct(&ids);
-    let warning = size_warning(&visitor, ids.len());
-    let mut page = summary_of(&shop, &visitor, action, if warning.is_some() { &[] } else { &ids }).await?;
-    page.warning = warning;
-    answer(page)
+    let Picked { action, ids, warning } = Picked::read(&visitor, &fields)?;
+    let page = summary_of(&shop, &visitor, action, &ids).await?;
+    answer(BulkPage { warning, ..page })
 }
 
 async fn summary_of(
@@ -50,7 +77,7 @@ async fn summary_of(
         let verdict = obstacle.map_or(BulkVerdict::Will, |why| BulkVerdict::WillNot(why.to_owned()));
         items.push(item(visitor, &user, verdict));
     }
-    Ok(page(visitor, action, items, Some(format!("{BULK}/{action}"))))
+    Ok(BulkPage::new(visitor, action, items, true))
 }
 
 fn item(visitor: &Visitor, user: &User, verdict: BulkVerdict) -> BulkItem {
@@ -59,36 +86,19 @@ fn item(visitor: &Visitor, user: &User, verdict: BulkVerdict) -> BulkItem {
     BulkItem::new(&user.id, path, user.username.clone(), role, verdict)
 }
 
-fn page(visitor: &Visitor, action: BulkUserAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
-    let t = words::text(visitor.locale);
-    let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
-    let undo = action.undo();
-    BulkPage {
-        undo: form.is_none().then(|| (BULK, undo.as_str(), undo.verb(t))),
-        fields: if action == BulkUserAction::Block { BulkFields::Reason } else { BulkFields::None },
-        reason_label: t.people.reason,
-        is_dangerous: action == BulkUserAction::Block,
-        ..BulkPage::new(chrome, (action.verb(t), action.words(t)), items, form)
-    }
+handlers! {
+    act(visit: Visit, form: Form<BulkForm>)
+    block BulkUserAction::Block;
+    unblock BulkUserAction::Unblock;
 }
 
-pub async fn block(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
-    let change = check_block_reason(&form.reason).map(|reason| AccountChange::Block { reason });
-    act(visit, BulkUserAction::Block, change, form).await
-}
-
-pub async fn unblock(visit: Visit, Form(form): Form<BulkForm>) -> Answer {
-    act(visit, BulkUserAction::Unblock, Ok(AccountChange::Unblock), form).await
-}
-
-async fn act(
-    (State(shop), staff, visitor): Visit,
-    action: BulkUserAction,
-    change: Result<AccountChange, &'static str>,
-    form: BulkForm,
-) -> Answer {
+async fn act((State(shop), staff, visitor): Visit, Form(form): Form<BulkForm>, action: BulkUserAction) -> Answer {
     let t = &words::text(visitor.locale).bulk;
-    let ids = distinct(&form.ids::<UserId>()?);
+    let ids = form.ids::<UserId>()?;
+    let change = match action {
+        BulkUserAction::Block => check_block_reason(&form.reason).map(|reason| AccountChange::Block { reason }),
+        BulkUserAction::Unblock => Ok(AccountChange::Unblock),
+    };
     let change = match change {
         Ok(change) if form.confirm == "yes" => change,
         change => {
@@ -120,5 +130,5 @@ async fn act(
         };
         items.push(item(&visitor, &user, verdict));
     }
-    answer(page(&visitor, action, items, None))
+    answer(BulkPage::new(&visitor, action, items, false))
 }
