@@ -151,6 +151,8 @@ async fn render(
     personal(status, &page)
 }
 
+static COLUMNS: &[csv::Column<InvitationCode>] = &[("code", |code| code.to_string())];
+
 #[derive(Deserialize)]
 pub struct MakeForm {
     #[serde(default)]
@@ -166,9 +168,8 @@ pub async fn make_by_form(
     let count = typed.trim().parse().unwrap_or(0);
     match make_invitations(&shop, sale, count, (repeatable, staff.actor())).await {
         Ok(codes) => {
-            let records = codes.iter().map(|code| vec![code.to_string()]).collect();
             let name = format!("sale-{sale}-invitation-codes.csv");
-            let mut file = csv::download(&name, &["code"], stream::iter([Ok(records)]));
+            let mut file = csv::download(&name, COLUMNS, stream::iter([Ok(codes)]));
             file.extensions_mut().insert(NotKept);
             Ok(file)
         }

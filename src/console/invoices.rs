@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::lists::csv::{Record, download};
+use crate::lists::csv::{Column, cell, download};
 use crate::orders::api::existing_order;
 use crate::orders::search::products;
 use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
@@ -30,23 +30,6 @@ use words::fill;
 const PATH: &str = "/admin/orders/invoices";
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 500;
-const HEADER: [&str; 14] = [
-    "order_id",
-    "sale_id",
-    "title",
-    "tax_number",
-    "amount",
-    "refunded",
-    "currency",
-    "order_status",
-    "asked_at",
-    "issued_at",
-    "number",
-    "product",
-    "quantity",
-    "email",
-];
-
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct InvoicesQuery {
@@ -157,8 +140,28 @@ pub async fn export(
     let products = products(&shop.store, visitor.locale).await?;
     let store = shop.store.clone();
     let export = Export { store, products, issued: query.issued, is_masked, before: None, is_over: false };
-    Ok(download(&format!("invoices-{day}.csv"), &HEADER, stream::try_unfold(export, Export::next_batch)))
+    Ok(download(&format!("invoices-{day}.csv"), COLUMNS, stream::try_unfold(export, Export::next_batch)))
 }
+
+/// The name of the goods, and the invoice.
+type Row = (String, InvoiceRow);
+
+static COLUMNS: &[Column<Row>] = &[
+    ("order_id", |(_, row)| row.found.order.id.to_string()),
+    ("sale_id", |(_, row)| row.found.order.sale_id.to_string()),
+    ("title", |(_, row)| row.found.invoice.to.title.clone()),
+    ("tax_number", |(_, row)| cell(row.found.invoice.to.tax_number.as_ref())),
+    ("amount", |(_, row)| row.found.order.amount.decimal()),
+    ("refunded", |(_, row)| row.refunded.decimal()),
+    ("currency", |(_, row)| row.found.order.amount.currency.as_str().to_owned()),
+    ("order_status", |(_, row)| row.found.order.status.to_string()),
+    ("asked_at", |(_, row)| row.found.invoice.asked_at.to_string()),
+    ("issued_at", |(_, row)| cell(row.found.invoice.issued.as_ref().map(|(at, _)| at))),
+    ("number", |(_, row)| cell(row.found.order.number)),
+    ("product", |(product, _)| product.clone()),
+    ("quantity", |(_, row)| row.found.order.quantity.to_string()),
+    ("email", |(_, row)| cell(row.found.email.as_ref())),
+];
 
 struct Export {
     store: Store,
@@ -170,8 +173,8 @@ struct Export {
 }
 
 impl Export {
-    /// The next records; `None` after the last.
-    async fn next_batch(mut self) -> Result<Option<(Vec<Record>, Export)>, StoreError> {
+    /// The next rows; `None` after the last.
+    async fn next_batch(mut self) -> Result<Option<(Vec<Row>, Export)>, StoreError> {
         if self.is_over {
             return Ok(None);
         }
@@ -181,26 +184,8 @@ impl Export {
         }
         self.before = found.last().map(|row| row.found.order.id);
         self.is_over = (found.len() as i64) < BATCH_SIZE;
-        Ok(Some((found.into_iter().map(|row| self.cells(row)).collect(), self)))
-    }
-
-    fn cells(&self, InvoiceRow { found: FoundInvoice { order, invoice, email }, refunded }: InvoiceRow) -> Record {
-        vec![
-            order.id.to_string(),
-            order.sale_id.to_string(),
-            invoice.to.title,
-            invoice.to.tax_number.unwrap_or_default(),
-            order.amount.decimal(),
-            refunded.decimal(),
-            order.amount.currency.as_str().to_owned(),
-            order.status.to_string(),
-            invoice.asked_at.to_string(),
-            invoice.issued.map(|(at, _)| at.to_string()).unwrap_or_default(),
-            order.number.map(|number| number.to_string()).unwrap_or_default(),
-            self.products.get(&order.sale_id).cloned().unwrap_or_default(),
-            order.quantity.to_string(),
-            email.unwrap_or_default(),
-        ]
+        let product = |row: &InvoiceRow| self.products.get(&row.found.order.sale_id).cloned().unwrap_or_default();
+        Ok(Some((found.into_iter().map(|row| (product(&row), row)).collect(), self)))
     }
 }
 

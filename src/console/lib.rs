@@ -92,7 +92,8 @@ use pages::Chrome;
 use pages::filters::grouped;
 use web::extract::{PathIds, Permission, Staff, State, Visitor};
 use web::shared::paths::console_link;
-use web::{Shop, see_other};
+use web::shared::validation::optional;
+use web::{FieldError, Shop, see_other};
 
 /// What most pages of the console extract: `P` is the permission that they need.
 pub(crate) type StaffVisit<P> = (State<Arc<Shop>>, Staff<P>, Visitor);
@@ -231,6 +232,18 @@ pub(crate) type StaffCall<P> = (State<Arc<Shop>>, Staff<P>);
 
 /// The same for the one thing whose id is in the path.
 pub(crate) type StaffCallTo<P, Id> = (State<Arc<Shop>>, Staff<P>, PathIds<Id>);
+
+/// The value of a field that may be empty. A text that cannot be read is an error with this code.
+pub(crate) fn read_field<T>(
+    errors: &mut Vec<FieldError>,
+    (field, code): (&'static str, &'static str),
+    text: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Option<T> {
+    let read = optional(text, parse);
+    errors.extend(read.is_none().then_some(FieldError::new(field, code)));
+    read.flatten()
+}
 
 /// Defines handlers that share one function. Each passes on what it extracts, and a value of its own.
 macro_rules! handlers {

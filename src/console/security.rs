@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{StaffCall, StaffVisit};
+use crate::{StaffCall, StaffVisit, read_field};
 use domain::{Locale, Network, Page, SecurityClass, UserId};
 use pages::{Chrome, filters};
 use store::{SecurityEventFilter, SecurityEventRow, SecurityTotal, Store, StoreError};
@@ -102,29 +102,19 @@ impl SecurityQuery {
     /// The filter, or an error for each field that cannot be read.
     pub async fn filter(&self, store: &Store) -> Result<Result<SecurityEventFilter, Vec<FieldError>>, StoreError> {
         let mut errors = Vec::new();
-        let mut filter = SecurityEventFilter::default();
-        match self.class.trim() {
-            "" => {}
-            class => match class.parse() {
-                Ok(class) => filter.class = Some(class),
-                Err(()) => errors.push(FieldError::new("class", "bad_class")),
-            },
-        }
-        match self.account.trim() {
-            "" => {}
-            account => match account_of(store, account).await? {
-                Some(id) => filter.account = Some(id),
-                None => errors.push(FieldError::new("account", "no_such_user")),
-            },
-        }
-        match self.network.trim() {
-            "" => {}
-            network => match network_of(network) {
-                Some(network) => filter.network = network,
-                None => errors.push(FieldError::new("network", "bad_network")),
-            },
-        }
-        [filter.from, filter.to] = period(&self.from, &self.to, &self.zone, &mut errors);
+        let class = read_field(&mut errors, ("class", "bad_class"), &self.class, |class| class.parse().ok());
+        let account = match self.account.trim() {
+            "" => None,
+            account => {
+                let known = account_of(store, account).await?;
+                errors.extend(known.is_none().then_some(FieldError::new("account", "no_such_user")));
+                known
+            }
+        };
+        let network = read_field(&mut errors, ("network", "bad_network"), &self.network, network_of);
+        let network = network.unwrap_or_default();
+        let [from, to] = period(&self.from, &self.to, &self.zone, &mut errors);
+        let filter = SecurityEventFilter { class, account, network, from, to };
         Ok(if errors.is_empty() { Ok(filter) } else { Err(errors) })
     }
 }

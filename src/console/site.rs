@@ -11,7 +11,7 @@ use domain::staff::{ShopPage, ShopPageName};
 use domain::{Bilingual, Colour, Currency, Languages, ShopSettings};
 use pages::{Chrome, filters};
 use web::extract::{Form, LongForm, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
-use web::shared::validation::{check_description, time_zone};
+use web::shared::validation::{check_description, failed, time_zone};
 use web::{Answer, Code, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
 use words::fill;
 
@@ -70,31 +70,21 @@ impl ShopForm {
 
     /// The settings with these values, of the version that the form was filled with, and what is wrong with them.
     fn read(&self, before: &ShopSettings) -> (ShopSettings, Vec<FieldError>) {
-        let mut errors = Vec::new();
-        let mut wrong = |field, code| errors.push(FieldError::new(field, code));
         let zone = time_zone(&self.time_zone).map(|(_, name)| name);
         let (currency, languages) = (Currency::known(&self.currency), self.languages.parse().ok());
-        if zone.is_none() {
-            wrong("time_zone", "unknown");
-        }
-        if languages.is_none() {
-            wrong("languages", "unknown");
-        }
-        if currency.is_none() {
-            wrong("currency", "bad_currency");
-        }
         let colour = if self.mended.is_empty() { &self.colour } else { &self.mended };
         let colour = colour.trim().parse::<Colour>();
-        if colour.is_err() {
-            wrong("colour", "bad_colour");
-        }
         let days = match self.ships_within_days.trim() {
             "" => Some(0),
             days => days.parse().ok(),
         };
-        if days.is_none() {
-            wrong("ships_within_days", "bad_days");
-        }
+        let mut errors = Vec::from_iter(failed([
+            (zone.is_some(), "time_zone", "unknown"),
+            (languages.is_some(), "languages", "unknown"),
+            (currency.is_some(), "currency", "bad_currency"),
+            (colour.is_ok(), "colour", "bad_colour"),
+            (days.is_some(), "ships_within_days", "bad_days"),
+        ]));
         let settings = ShopSettings {
             name: Bilingual::new(self.name_zh.trim(), self.name_en.trim()),
             mark: self.mark.trim().to_owned(),

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::lists::csv::{Record, download};
+use crate::lists::csv::{Column, cell, download};
 use crate::{StaffCall, StaffVisit};
 use domain::ledger::{AccountKind, TrialBalanceLine};
 use domain::{AuditAction, Money, SecurityClass};
@@ -159,7 +159,21 @@ impl BooksPage {
 /// Rows of each source in memory at once.
 const BATCH_SIZE: i64 = 1000;
 
-const HEADER: [&str; 8] = ["at", "transfer", "kind", "reference", "account", "debit", "credit", "currency"];
+static COLUMNS: &[Column<JournalLine>] = &[
+    ("at", |line| line.at.to_string()),
+    ("transfer", |line| line.transfer.clone()),
+    ("kind", |line| line.kind.clone()),
+    ("reference", |line| line.reference.clone()),
+    ("account", |line| line.account.clone()),
+    ("debit", |line| side(line, line.amount.amount < 0)),
+    ("credit", |line| side(line, line.amount.amount > 0)),
+    ("currency", |line| line.amount.currency.as_str().to_owned()),
+];
+
+/// The amount of a line that stands on this side.
+fn side(line: &JournalLine, stands: bool) -> String {
+    cell(stands.then(|| Money::new(line.amount.amount.abs(), line.amount.currency).decimal()))
+}
 
 /// Every movement of a period. The download leaves a line in the audit log.
 pub async fn export(
@@ -176,7 +190,7 @@ pub async fn export(
     shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "books");
     let day = |at: jiff::Timestamp| at.to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string();
     let name = format!("journal-{}-{}.csv", day(period.from), day(period.to));
-    Ok(download(&name, &HEADER, stream::try_unfold(Export::new(shop.store.clone(), period), Export::next_batch)))
+    Ok(download(&name, COLUMNS, stream::try_unfold(Export::new(shop.store.clone(), period), Export::next_batch)))
 }
 
 /// The lines of one source that were read but not written yet.
@@ -199,15 +213,15 @@ impl Export {
         Export { store, period, parts: JournalSource::ALL.map(part).into() }
     }
 
-    /// The next records; `None` after the last.
-    async fn next_batch(mut self) -> Result<Option<(Vec<Record>, Export)>, StoreError> {
-        let mut records = Vec::new();
-        while (records.len() as i64) < BATCH_SIZE
+    /// The next lines; `None` after the last.
+    async fn next_batch(mut self) -> Result<Option<(Vec<JournalLine>, Export)>, StoreError> {
+        let mut lines = Vec::new();
+        while (lines.len() as i64) < BATCH_SIZE
             && let Some(line) = self.next_line().await?
         {
-            records.push(cells(line));
+            lines.push(line);
         }
-        Ok(if records.is_empty() { None } else { Some((records, self)) })
+        Ok(if lines.is_empty() { None } else { Some((lines, self)) })
     }
 
     /// The earliest line that is left.
@@ -222,16 +236,6 @@ impl Export {
         let earliest = waiting.min_by_key(|part| part.lines.front().map(|line| line.at));
         Ok(earliest.and_then(|part| part.lines.pop_front()))
     }
-}
-
-fn cells(line: JournalLine) -> Record {
-    let side = |is_side: bool| match is_side {
-        true => Money::new(line.amount.amount.abs(), line.amount.currency).decimal(),
-        false => String::new(),
-    };
-    let (debit, credit) = (side(line.amount.amount < 0), side(line.amount.amount > 0));
-    let currency = line.amount.currency.as_str().to_owned();
-    vec![line.at.to_string(), line.transfer, line.kind, line.reference, line.account, debit, credit, currency]
 }
 
 web::operations! { "administrators"

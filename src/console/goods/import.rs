@@ -11,17 +11,16 @@ use csv::{ReaderBuilder, Trim};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::time::timeout;
 
-use crate::lists::csv::text_of_file;
-use crate::{StaffCall, StaffVisit};
+use crate::lists::csv::{parts, text_of_file};
+use crate::{StaffCall, StaffVisit, read_field};
 use domain::{Bilingual, Currency, GoodsId, Locale, Money, Rush, SaleId, SaleMode, Window};
 use pages::{Chrome, filters};
 use store::{GoodsDraft, ImportRefusal, RequestId, SaleDraft};
-use web::extract::{ManageSales, Query, State, UPLOAD_TIMEOUT, ViewConsole, Visitor, body, from_json};
+use web::extract::{ManageSales, Query, State, ViewConsole, Visitor, body, from_json};
 use web::shared::paths::console_link;
-use web::shared::validation::{check_description, check_name, check_sale, check_window, optional, price, time};
-use web::{Answer, Code, FieldError, Problem, Repeatable, Shop, personal, private, see_other};
+use web::shared::validation::{check_description, check_name, check_sale, check_window, price, time};
+use web::{Answer, FieldError, Problem, Repeatable, Shop, personal, private, see_other};
 use words::field_error;
 
 /// The largest file, in bytes, and its lines. All of them are one transaction, which holds the catalogue's lock.
@@ -249,20 +248,17 @@ fn draft(cells: &Cells, now: jiff::Timestamp) -> Result<(GoodsDraft, Option<Sale
     let (name, description) = (bilingual("name_zh", "name_en"), bilingual("description_zh", "description_en"));
     let mut errors: Vec<FieldError> = check_name(&name);
     errors.extend(check_description(&description));
-    let mut need = |field: &'static str, code: &'static str| errors.push(FieldError { field, code });
-    let category = optional(cell("category_id"), |text| text.parse().ok());
-    if category.is_none() {
-        need("category_id", "bad_number");
-    }
+    let category = cell("category_id");
+    let category = read_field(&mut errors, ("category_id", "bad_number"), category, |text| text.parse().ok());
     let goods = GoodsDraft {
         name: Some(name),
         description: Some(description),
-        category_id: Some(category.flatten()),
+        category_id: Some(category),
         ..GoodsDraft::default()
     };
     let sale = match cell("price") {
         "" => None,
-        _ => sale_draft(&cell, &mut need),
+        _ => sale_draft(&cell, &mut errors),
     };
     if let Some(sale) = &sale {
         errors.extend(check_sale(sale));
@@ -272,41 +268,24 @@ fn draft(cells: &Cells, now: jiff::Timestamp) -> Result<(GoodsDraft, Option<Sale
     if wrong.is_empty() { Ok((goods, sale)) } else { Err(wrong) }
 }
 
-fn sale_draft<'a>(
-    cell: &impl Fn(&str) -> &'a str,
-    need: &mut impl FnMut(&'static str, &'static str),
-) -> Option<SaleDraft> {
+fn sale_draft<'a>(cell: &impl Fn(&str) -> &'a str, errors: &mut Vec<FieldError>) -> Option<SaleDraft> {
     let Some(currency) = Currency::known(&cell("currency").to_uppercase()) else {
-        need("currency", "bad_currency");
+        errors.push(FieldError::new("currency", "bad_currency"));
         return None;
     };
-    let mut money = |field, text| {
-        let money = optional(text, |text| price(text, currency));
-        if money.is_none() {
-            need(field, "bad_price");
-        }
-        money.flatten()
-    };
-    let (sum, list_price): (Option<Money>, _) =
-        (money("price", cell("price")), money("list_price", cell("list_price")));
-    let mut whole = |field, text: &str, default| {
-        let number = if text.is_empty() { Some(default) } else { text.parse::<i64>().ok() };
-        if number.is_none() {
-            need(field, "bad_number");
-        }
+    let mut money = |field| read_field(errors, (field, "bad_price"), cell(field), |text| price(text, currency));
+    let (sum, list_price): (Option<Money>, _) = (money("price"), money("list_price"));
+    let mut whole = |field, default| {
+        let number = match cell(field) {
+            "" => Some(default),
+            text => text.parse::<i64>().ok(),
+        };
+        errors.extend(number.is_none().then_some(FieldError::new(field, "bad_number")));
         number
     };
-    let (total, per_user_limit) =
-        (whole("total", cell("total"), 0), whole("per_user_limit", cell("per_user_limit"), 1));
-    let mut moment = |field, text| {
-        let at = optional(text, time);
-        if at.is_none() {
-            need(field, "bad_time");
-        }
-        at.flatten()
-    };
-    let window =
-        Window { opens_at: moment("opens_at", cell("opens_at")), closes_at: moment("closes_at", cell("closes_at")) };
+    let (total, per_user_limit) = (whole("total", 0), whole("per_user_limit", 1));
+    let mut moment = |field| read_field(errors, (field, "bad_time"), cell(field), time);
+    let window = Window { opens_at: moment("opens_at"), closes_at: moment("closes_at") };
     Some(SaleDraft {
         goods_id: GoodsId(0),
         price: sum?,
@@ -377,18 +356,18 @@ pub async fn submit(
     Repeatable(request): Repeatable,
     upload: Result<Multipart, MultipartRejection>,
 ) -> Answer {
-    let upload = upload.map_err(|_| Code::UnsupportedMediaType)?;
-    let given = timeout(UPLOAD_TIMEOUT, read_form(upload)).await.map_err(|_| Code::RequestTimeout)??;
+    let [text, file, verb] = parts(upload, ["text", "file", "do"], MAX_BYTES).await?;
     let page = ImportPage::new(&visitor, true);
     let wrong = |code| Some(field_error(visitor.locale, code));
-    let text = match text_of_file(if given.file.is_empty() { given.text.clone() } else { given.file }) {
+    // An uploaded file counts instead of the text.
+    let text = match text_of_file(if file.is_empty() { text.clone() } else { file }) {
         Some(text) => text,
         None => {
-            let text = String::from_utf8_lossy(&given.text).replace('\0', "");
+            let text = String::from_utf8_lossy(&text).replace('\0', "");
             return personal(StatusCode::UNPROCESSABLE_ENTITY, &ImportPage { text, wrong: wrong("bad_csv"), ..page });
         }
     };
-    let file = GoodsFile::of(text, !given.is_confirmed);
+    let file = GoodsFile::of(text, verb != b"import");
     let report = match carry_out(&shop, (staff.actor(), visitor.locale), &file, request).await {
         Ok(report) => report,
         Err(problem) => {
@@ -403,36 +382,6 @@ pub async fn submit(
     }
     let status = if report.refused() > 0 { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     personal(status, &ImportPage { text: file.text, report: Some(report), ..page })
-}
-
-/// The fields of the form.
-#[derive(Default)]
-struct GivenForm {
-    text: Vec<u8>,
-    /// An uploaded file counts instead of the text.
-    file: Vec<u8>,
-    is_confirmed: bool,
-}
-
-async fn read_form(mut upload: Multipart) -> Result<GivenForm, Problem> {
-    let mut given = GivenForm::default();
-    while let Some(mut field) = upload.next_field().await.map_err(|_| Code::BadRequest)? {
-        let name = field.name().unwrap_or_default().to_owned();
-        let mut bytes = Vec::new();
-        while let Some(chunk) = field.chunk().await.map_err(|_| Code::BadRequest)? {
-            if bytes.len() + chunk.len() > MAX_BYTES {
-                return Err(Code::TooLarge.into());
-            }
-            bytes.extend_from_slice(&chunk);
-        }
-        match name.as_str() {
-            "text" => given.text = bytes,
-            "file" => given.file = bytes,
-            "do" => given.is_confirmed = bytes == b"import",
-            _ => {}
-        }
-    }
-    Ok(given)
 }
 
 web::operations! { "administrators"

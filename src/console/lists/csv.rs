@@ -1,32 +1,41 @@
 //! CSV files (RFC 4180) for spreadsheets.
 
 use axum::body::{Body, Bytes};
+use axum::extract::multipart::{Multipart, MultipartRejection};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use encoding_rs::GB18030;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use tokio::time::timeout;
 use tracing::error;
 
 use store::StoreError;
-use web::Cache;
+use web::extract::UPLOAD_TIMEOUT;
+use web::{Cache, Code, Problem};
 
 /// Excel reads UTF-8 only after this mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-pub type Record = Vec<String>;
+/// A column of a file: its name, and its cell in the record of a row.
+pub type Column<Row> = (&'static str, fn(&Row) -> String);
 
-/// A file of any size: the header, then the records batch by batch. On an error the body ends without its final chunk,
-/// so that the client treats the incomplete file as failed.
-pub fn download(
+/// A cell that is empty without a value.
+pub fn cell(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// A file of any size: the header, then a record for each row, batch by batch. On an error the body ends without its final
+/// chunk, so that the client treats the incomplete file as failed.
+pub fn download<Row: 'static>(
     file_name: &str,
-    header: &[&str],
-    batches: impl Stream<Item = Result<Vec<Record>, StoreError>> + Send + 'static,
+    columns: &'static [Column<Row>],
+    batches: impl Stream<Item = Result<Vec<Row>, StoreError>> + Send + 'static,
 ) -> Response {
     let mut head = BYTE_ORDER_MARK.to_vec();
-    write_record(&mut head, header.iter().map(|&name| name.to_owned()));
-    let chunks = batches.map_ok(|records| {
+    write_record(&mut head, columns.iter().map(|(name, _)| (*name).to_owned()));
+    let chunks = batches.map_ok(|rows| {
         let mut bytes = Vec::new();
-        records.into_iter().for_each(|record| write_record(&mut bytes, record.into_iter()));
+        rows.iter().for_each(|row| write_record(&mut bytes, columns.iter().map(|(_, cell)| cell(row))));
         Bytes::from(bytes)
     });
     let chunks = chunks.inspect_err(|error| error!(%error, "an export failed; the download breaks off"));
@@ -43,6 +52,31 @@ pub fn text_of_file(bytes: Vec<u8>) -> Option<String> {
         Err(error) => GB18030.decode_without_bom_handling_and_without_replacement(error.as_bytes())?.into_owned(),
     };
     (!text.contains('\0')).then_some(text)
+}
+
+/// The parts of an uploaded form that have these names; empty for those that are not sent.
+pub async fn parts<const N: usize>(
+    upload: Result<Multipart, MultipartRejection>,
+    names: [&str; N],
+    max_bytes: usize,
+) -> Result<[Vec<u8>; N], Problem> {
+    let mut upload = upload.map_err(|_| Code::UnsupportedMediaType)?;
+    let read = async {
+        let mut found = [const { Vec::new() }; N];
+        while let Some(mut part) = upload.next_field().await.map_err(|_| Code::BadRequest)? {
+            let Some(at) = names.iter().position(|name| part.name() == Some(name)) else { continue };
+            let mut bytes = Vec::new();
+            while let Some(chunk) = part.chunk().await.map_err(|_| Code::BadRequest)? {
+                if bytes.len() + chunk.len() > max_bytes {
+                    return Err(Code::TooLarge);
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+            found[at] = bytes;
+        }
+        Ok(found)
+    };
+    Ok(timeout(UPLOAD_TIMEOUT, read).await.map_err(|_| Code::RequestTimeout)??)
 }
 
 /// Writes one record.

@@ -5,9 +5,8 @@ use axum::extract::multipart::{Multipart, MultipartRejection};
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
 
-use crate::lists::csv::text_of_file;
+use crate::lists::csv::{parts, text_of_file};
 use crate::orders::api::{OneOrder, detail, existing_order};
 use crate::orders::page::{OrderPageState, page};
 use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
@@ -16,8 +15,8 @@ use domain::{Locale, OrderId, ParcelState};
 use orders::parcels::{MAX_LINES, ParcelLine, ParcelReport};
 use pages::{Chrome, filters};
 use store::ParcelActor;
-use web::extract::{Form, Json, LongForm, PathIds, State, SupportShoppers, UPLOAD_TIMEOUT, ViewConsole, Visitor};
-use web::{Answer, Code, FieldError, Problem, error_text, personal, private, see_other};
+use web::extract::{Form, Json, LongForm, PathIds, State, SupportShoppers, ViewConsole, Visitor};
+use web::{Answer, FieldError, Problem, error_text, personal, private, see_other};
 use words::{field_error, problem};
 
 /// Bytes of a file of parcels. A line has about a hundred.
@@ -222,29 +221,11 @@ fn file_page(
 
 /// Checks an uploaded file without carrying it out.
 pub async fn check(visit: StaffVisit<SupportShoppers>, upload: Result<Multipart, MultipartRejection>) -> Answer {
-    let upload = upload.map_err(|_| Code::UnsupportedMediaType)?;
-    let bytes = timeout(UPLOAD_TIMEOUT, read_file(upload)).await.map_err(|_| Code::RequestTimeout)??;
+    let [bytes] = parts(upload, ["csv"], MAX_FILE_BYTES).await?;
     match text_of_file(bytes) {
         Some(text) => judge(visit, text, true).await,
         None => refuse(&visit.2, "bad_csv"),
     }
-}
-
-async fn read_file(mut upload: Multipart) -> Result<Vec<u8>, Problem> {
-    while let Some(mut field) = upload.next_field().await.map_err(|_| Code::BadRequest)? {
-        if field.name() != Some("csv") {
-            continue;
-        }
-        let mut bytes = Vec::new();
-        while let Some(chunk) = field.chunk().await.map_err(|_| Code::BadRequest)? {
-            if bytes.len() + chunk.len() > MAX_FILE_BYTES {
-                return Err(Code::TooLarge.into());
-            }
-            bytes.extend_from_slice(&chunk);
-        }
-        return Ok(bytes);
-    }
-    Ok(Vec::new())
 }
 
 /// The text of a file that was checked.

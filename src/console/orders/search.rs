@@ -6,13 +6,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures::stream;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::lists::csv::{Record, download};
-use domain::{AuditAction, Locale, Money, OrderId, SaleId, SecurityClass, UserId};
+use crate::lists::csv::{Column, cell, download};
+use crate::read_field;
+use domain::{
+    Address, AuditAction, Locale, Money, OrderId, Parcel, ParcelLabel, ParcelState, SaleId, SecurityClass, UserId,
+};
 use store::{FoundOrder, OrderSearch, Store, StoreError};
 use web::extract::{ClientAddress, Query, ReadAddresses, Staff, State, ViewConsole, Visitor};
 use web::shared::orders::parse_statuses;
@@ -132,10 +136,7 @@ impl OrderSearchQuery {
             None if search.tail.is_some() || search.number.is_some() => {}
             None => errors.push(FieldError::new("order", "bad_id")),
         }
-        match optional(&self.sale, |text| text.parse().ok()) {
-            Some(sale) => search.sale = sale,
-            None => errors.push(FieldError::new("sale", "bad_id")),
-        }
+        search.sale = read_field(&mut errors, ("sale", "bad_id"), &self.sale, |text| text.parse().ok());
         match self.before.read("before") {
             Ok(before) => search.before = before,
             Err(error) => errors.push(error),
@@ -144,31 +145,17 @@ impl OrderSearchQuery {
             Some(statuses) => search.statuses = statuses,
             None => errors.push(FieldError::new("status", "bad_status")),
         }
-        match optional(&self.parcel, |text| if text == TO_PACK { Some(None) } else { text.parse().ok().map(Some) }) {
-            Some(parcel) => search.parcel = parcel,
-            None => errors.push(FieldError::new("parcel", "bad_state")),
-        }
-        match optional(&self.returned, |text| text.parse().ok()) {
-            Some(returned) => search.returned = returned,
-            None => errors.push(FieldError::new("return", "bad_status")),
-        }
-        match optional(&self.held, |text| text.parse().ok()) {
-            Some(held) => search.held = held,
-            None => errors.push(FieldError::new("held", "bad_boolean")),
-        }
-        for (field, text, at) in [("from", &self.from, &mut search.from), ("to", &self.to, &mut search.to)] {
-            match optional(text, time) {
-                Some(time) => *at = time,
-                None => errors.push(FieldError::new(field, "bad_time")),
-            }
-        }
+        let parcel = |text: &str| if text == TO_PACK { Some(None) } else { text.parse().ok().map(Some) };
+        search.parcel = read_field(&mut errors, ("parcel", "bad_state"), &self.parcel, parcel);
+        search.returned = read_field(&mut errors, ("return", "bad_status"), &self.returned, |text| text.parse().ok());
+        search.held = read_field(&mut errors, ("held", "bad_boolean"), &self.held, |text| text.parse().ok());
+        search.from = read_field(&mut errors, ("from", "bad_time"), &self.from, time);
+        search.to = read_field(&mut errors, ("to", "bad_time"), &self.to, time);
         if search.from.zip(search.to).is_some_and(|(from, to)| from >= to) {
             errors.push(FieldError::new("to", "time_order"));
         }
-        let limit = optional(&self.limit, |text| text.parse().ok().filter(|n| (1..=MAX_PAGE_SIZE).contains(n)));
-        if limit.is_none() {
-            errors.push(FieldError::new("limit", "bad_number"));
-        }
+        let size = |text: &str| text.parse().ok().filter(|size| (1..=MAX_PAGE_SIZE).contains(size));
+        let limit = read_field(&mut errors, ("limit", "bad_number"), &self.limit, size).unwrap_or(LARGE_PAGE_SIZE);
         match self.user.trim() {
             "" => {}
             text => match text.to_lowercase().parse::<UserId>() {
@@ -179,46 +166,57 @@ impl OrderSearchQuery {
         if !self.username.trim().is_empty() {
             names.push(self.username.trim().to_owned());
         }
-        if errors.is_empty() { Ok((search, names, limit.flatten().unwrap_or(LARGE_PAGE_SIZE))) } else { Err(errors) }
+        if errors.is_empty() { Ok((search, names, limit)) } else { Err(errors) }
     }
 }
 
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;
 
-const HEADER: [&str; 32] = [
-    "order_id",
-    "placed_at",
-    "confirmed_at",
-    "pay_by",
-    "status",
-    "reason",
-    "message",
-    "sale_id",
-    "product",
-    "quantity",
-    "amount",
-    "currency",
-    "user_id",
-    "username",
-    "recipient",
-    "phone",
-    "country",
-    "region",
-    "city",
-    "line1",
-    "line2",
-    "postal_code",
-    "paid_at",
-    "refunded",
-    "held",
-    "parcel",
-    "carrier",
-    "tracking_number",
-    "return",
-    "shipping",
-    "reference",
-    "number",
+/// An order with everything that the file says about it.
+struct Row {
+    found: FoundOrder,
+    address: Address,
+    product: String,
+    paid_at: Option<Timestamp>,
+    refunded: Money,
+    parcel: Option<ParcelState>,
+    label: ParcelLabel,
+}
+
+static COLUMNS: &[Column<Row>] = &[
+    ("order_id", |row| row.found.order.id.to_string()),
+    ("placed_at", |row| row.found.order.reserved_at.to_string()),
+    ("confirmed_at", |row| row.found.order.created_at.to_string()),
+    ("pay_by", |row| row.found.order.pay_by.to_string()),
+    ("status", |row| row.found.order.status.to_string()),
+    ("reason", |row| cell(row.found.order.reason.as_ref())),
+    ("message", |row| cell(row.found.order.message.as_ref())),
+    ("sale_id", |row| row.found.order.sale_id.to_string()),
+    ("product", |row| row.product.clone()),
+    ("quantity", |row| row.found.order.quantity.to_string()),
+    ("amount", |row| row.found.order.amount.decimal()),
+    ("currency", |row| row.found.order.amount.currency.as_str().to_owned()),
+    ("user_id", |row| row.found.order.user_id.to_string()),
+    ("username", |row| cell(row.found.username.as_ref())),
+    ("recipient", |row| row.address.recipient.clone()),
+    ("phone", |row| row.address.phone.clone()),
+    ("country", |row| row.address.country.clone()),
+    ("region", |row| row.address.region.clone()),
+    ("city", |row| row.address.city.clone()),
+    ("line1", |row| row.address.line1.clone()),
+    ("line2", |row| row.address.line2.clone()),
+    ("postal_code", |row| row.address.postal_code.clone()),
+    ("paid_at", |row| cell(row.paid_at)),
+    ("refunded", |row| row.refunded.decimal()),
+    ("held", |row| row.found.held_at.is_some().to_string()),
+    ("parcel", |row| cell(row.parcel)),
+    ("carrier", |row| cell(row.label.carrier.as_ref())),
+    ("tracking_number", |row| cell(row.label.number.as_ref())),
+    ("return", |row| cell(row.found.returned)),
+    ("shipping", |row| row.found.order.shipping.decimal()),
+    ("reference", |row| cell(row.found.reference.as_ref())),
+    ("number", |row| cell(row.found.order.number)),
 ];
 
 pub async fn export(
@@ -243,7 +241,7 @@ pub async fn export(
         next: parsed.search,
     };
     let day = shop.clock.now().to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
-    Ok(download(&format!("orders-{day}.csv"), &HEADER, stream::try_unfold(export, Export::next_batch)))
+    Ok(download(&format!("orders-{day}.csv"), COLUMNS, stream::try_unfold(export, Export::next_batch)))
 }
 
 /// The name of the goods of each sale.
@@ -264,8 +262,8 @@ struct Export {
 }
 
 impl Export {
-    /// The next records; `None` after the last.
-    async fn next_batch(mut self) -> Result<Option<(Vec<Record>, Export)>, StoreError> {
+    /// The next rows; `None` after the last.
+    async fn next_batch(mut self) -> Result<Option<(Vec<Row>, Export)>, StoreError> {
         let Some(search) = self.next.take() else { return Ok(None) };
         let mut found = self.store.orders().find(&search, BATCH_SIZE).await?;
         if found.len() as i64 == BATCH_SIZE {
@@ -278,53 +276,20 @@ impl Export {
         let paid = self.store.orders().paid_at(&ids).await?;
         let refunded = self.store.payments().refunded_amounts(&ids).await?;
         let parcels = self.store.orders().parcels_of(&ids).await?;
-        let records = found.iter().map(|found| {
-            let FoundOrder { order, .. } = found;
-            let paid_at = paid.get(&order.id).map(ToString::to_string).unwrap_or_default();
-            let back = refunded.get(&order.id).copied().unwrap_or_default();
-            let back = Money::new(back, order.amount.currency).decimal();
-            let held = found.held_at.is_some().to_string();
-            let parcel = parcels.get(&order.id).map(|parcel| (parcel.state().to_string(), parcel.label().clone()));
-            let (state, label) = parcel.unwrap_or_default();
-            let (carrier, number) = (label.carrier.unwrap_or_default(), label.number.unwrap_or_default());
-            let returned = found.returned.map(|state| state.to_string()).unwrap_or_default();
-            let shipping = order.shipping.decimal();
-            let reference = found.reference.clone().unwrap_or_default();
-            let people = order.number.map(|number| number.to_string()).unwrap_or_default();
-            self.cells(found)
-                .into_iter()
-                .chain([paid_at, back, held, state, carrier, number, returned, shipping, reference, people])
-                .collect()
+        let rows = found.into_iter().map(|found| {
+            let order = &found.order;
+            let (back, parcel) = (refunded.get(&order.id).copied().unwrap_or_default(), parcels.get(&order.id));
+            Row {
+                address: order.address.as_deref().cloned().unwrap_or_default(),
+                product: self.products.get(&order.sale_id).cloned().unwrap_or_default(),
+                paid_at: paid.get(&order.id).copied(),
+                refunded: Money::new(back, order.amount.currency),
+                parcel: parcel.map(Parcel::state),
+                label: parcel.map(|parcel| parcel.label().clone()).unwrap_or_default(),
+                found,
+            }
         });
-        Ok(Some((records.collect(), self)))
-    }
-
-    fn cells(&self, FoundOrder { order, username, .. }: &FoundOrder) -> Record {
-        let address = order.address.as_deref().cloned().unwrap_or_default();
-        vec![
-            order.id.to_string(),
-            order.reserved_at.to_string(),
-            order.created_at.to_string(),
-            order.pay_by.to_string(),
-            order.status.to_string(),
-            order.reason.clone().unwrap_or_default(),
-            order.message.clone().unwrap_or_default(),
-            order.sale_id.to_string(),
-            self.products.get(&order.sale_id).cloned().unwrap_or_default(),
-            order.quantity.to_string(),
-            order.amount.decimal(),
-            order.amount.currency.as_str().to_owned(),
-            order.user_id.to_string(),
-            username.clone().unwrap_or_default(),
-            address.recipient,
-            address.phone,
-            address.country,
-            address.region,
-            address.city,
-            address.line1,
-            address.line2,
-            address.postal_code,
-        ]
+        Ok(Some((rows.collect(), self)))
     }
 }
 

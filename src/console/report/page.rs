@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use futures::stream;
 
 use crate::StaffVisitTo;
-use crate::lists::csv::{Record, download};
+use crate::lists::csv;
 use crate::report::computing::{ComputingPage, PAGE_PATIENCE, computing, reloading};
 use control::cockpit::report::{FigureName, FigureValue, SaleOutcome, SaleReport};
 use domain::sale_digest::{Evenness, EvennessVerdict, Group};
@@ -20,7 +20,16 @@ use web::extract::{PathIds, Staff, State, ViewConsole};
 use web::{Answer, Code, Problem, Shop, goods_name_and_cover, personal};
 use words::{ReportText, fill, refusal_reasons};
 
-const HEADER: [&str; 6] = ["section", "name", "from_ms", "value", "earlier", "difference"];
+type Record = [String; 6];
+
+static COLUMNS: &[csv::Column<Record>] = &[
+    ("section", |record| record[0].clone()),
+    ("name", |record| record[1].clone()),
+    ("from_ms", |record| record[2].clone()),
+    ("value", |record| record[3].clone()),
+    ("earlier", |record| record[4].clone()),
+    ("difference", |record| record[5].clone()),
+];
 
 /// A sale and the one before it.
 async fn sales(shop: &Shop, id: SaleId) -> Result<(Sale, Option<Sale>), Problem> {
@@ -73,7 +82,7 @@ pub async fn export(State(shop): State<Arc<Shop>>, _: Staff<ViewConsole>, PathId
     let digest = shop.digests.wait(&sale).await?;
     let report = shop.cockpit.report(sale, digest).await?;
     let records = records(&report, earlier.as_ref());
-    Ok(download(&format!("sale-{id}.csv"), &HEADER, stream::iter([Ok::<_, StoreError>(records)])))
+    Ok(csv::download(&format!("sale-{id}.csv"), COLUMNS, stream::iter([Ok::<_, StoreError>(records)])))
 }
 
 fn records(report: &SaleReport, earlier: Option<&SaleReport>) -> Vec<Record> {
@@ -85,8 +94,7 @@ fn records(report: &SaleReport, earlier: Option<&SaleReport>) -> Vec<Record> {
         Some(FigureValue::Milliseconds(ms)) => format!("{ms:.0}"),
     };
     let plain = |section: &str, name: &str, from: Option<i64>, value: String| {
-        let from = from.map(|from| from.to_string()).unwrap_or_default();
-        vec![section.to_owned(), name.to_owned(), from, value, String::new(), String::new()]
+        [section.to_owned(), name.to_owned(), csv::cell(from), value, String::new(), String::new()]
     };
     let mut records: Vec<Record> = Vec::new();
     for (name, now, then) in report.beside(earlier) {
