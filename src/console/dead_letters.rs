@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{StaffCall, StaffVisit};
 use domain::{OrderId, OrderNumber};
-use engine::pipeline::dead_letters::{DeadLetter, DeadLetterList, DeadLetterSource, Settlement};
+use engine::pipeline::dead_letters::{DeadLetter, DeadLetterSource, Settlement};
 use pages::{Chrome, filters};
 use web::extract::{Form, Json, ManageSales, Query, State, ViewConsole, Visitor};
 use web::{Answer, Code, Problem, Shop, personal, private, see_other};
@@ -120,10 +120,23 @@ async fn render(
 ) -> Answer {
     let found = shop.dead_letters.list().await?;
     let chrome = visitor.chrome_at(format!("{PATH}?lang={}", visitor.locale));
-    let mut page = DeadLettersPage::new(chrome, found, may_act, notice, warning);
-    let orders: Vec<OrderId> = page.letters.iter().flat_map(orders_in).collect();
-    page.numbers = shop.store.orders().numbers_of(&orders).await?;
-    personal(status, &page)
+    let t = &chrome.text().cockpit;
+    let notes = match (&found.queue, &found.outboxes) {
+        (None, None) => vec![t.letters_none_here],
+        (queue, outboxes) => {
+            let queue = match queue {
+                None => Some(t.letters_no_queue),
+                Some(Err(_)) => Some(t.letters_queue_away),
+                Some(Ok(_)) => None,
+            };
+            queue.into_iter().chain(matches!(outboxes, Some(Err(_))).then_some(t.letters_outbox_away)).collect()
+        }
+    };
+    let lists = [found.queue, found.outboxes];
+    let letters: Vec<DeadLetter> = lists.into_iter().flatten().filter_map(Result::ok).flatten().collect();
+    let orders: Vec<OrderId> = letters.iter().flat_map(orders_in).collect();
+    let numbers = shop.store.orders().numbers_of(&orders).await?;
+    personal(status, &DeadLettersPage { chrome, letters, numbers, may_act, notice, warning, notes })
 }
 
 fn orders_in(letter: &DeadLetter) -> impl Iterator<Item = OrderId> {
@@ -181,43 +194,19 @@ async fn settle_by_form(
 /// The messages that could not be processed, with the forms that replay or discard them.
 #[derive(Debug, Template)]
 #[template(path = "dead_letters/dead_letters.html")]
-pub struct DeadLettersPage {
-    pub chrome: Chrome,
-    pub letters: Vec<DeadLetter>,
+struct DeadLettersPage {
+    chrome: Chrome,
+    letters: Vec<DeadLetter>,
     /// The numbers of their orders that the database has.
-    pub numbers: HashMap<OrderId, OrderNumber>,
-    pub may_act: bool,
-    pub notice: Option<String>,
-    pub warning: Option<&'static str>,
+    numbers: HashMap<OrderId, OrderNumber>,
+    may_act: bool,
+    notice: Option<String>,
+    warning: Option<&'static str>,
     /// Notes about places that could not be read.
-    pub notes: Vec<&'static str>,
+    notes: Vec<&'static str>,
 }
 
 impl DeadLettersPage {
-    pub fn new(
-        chrome: Chrome,
-        found: DeadLetterList,
-        may_act: bool,
-        notice: Option<String>,
-        warning: Option<&'static str>,
-    ) -> DeadLettersPage {
-        let t = &chrome.text().cockpit;
-        let notes = match (&found.queue, &found.outboxes) {
-            (None, None) => vec![t.letters_none_here],
-            (queue, outboxes) => {
-                let queue = match queue {
-                    None => Some(t.letters_no_queue),
-                    Some(Err(_)) => Some(t.letters_queue_away),
-                    Some(Ok(_)) => None,
-                };
-                queue.into_iter().chain(matches!(outboxes, Some(Err(_))).then_some(t.letters_outbox_away)).collect()
-            }
-        };
-        let lists = [found.queue, found.outboxes];
-        let letters = lists.into_iter().flatten().filter_map(Result::ok).flatten().collect();
-        DeadLettersPage { chrome, letters, numbers: HashMap::new(), may_act, notice, warning, notes }
-    }
-
     /// Whether the empty list is complete: no place failed to answer.
     fn is_clean(&self) -> bool {
         let t = &self.chrome.text().cockpit;

@@ -144,15 +144,8 @@ pub struct ListBar {
     locale: Locale,
     pub query: ListQuery,
     pub views: Vec<SavedView>,
-    /// The result of a form about views.
-    pub notice: Option<ViewNotice>,
-}
-
-/// A sentence, and whether something went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ViewNotice {
-    pub words: &'static str,
-    pub is_bad: bool,
+    /// The result of a form about views: a sentence, and whether something went wrong.
+    pub notice: Option<(&'static str, bool)>,
 }
 
 /// A link that shows or hides a column.
@@ -176,7 +169,7 @@ pub struct SortLink {
 impl ListBar {
     pub fn new(locale: Locale, query: ListQuery, views: Vec<SavedView>, notice: &str) -> ListBar {
         let t = &text(locale).tables;
-        ListBar { locale, query, views, notice: ViewNotice::of(t, notice) }
+        ListBar { locale, query, views, notice: notice_words(t, notice) }
     }
 
     fn text(&self) -> &'static TablesText {
@@ -244,19 +237,16 @@ impl ListBar {
     }
 }
 
-impl ViewNotice {
-    fn of(t: &'static TablesText, code: &str) -> Option<ViewNotice> {
-        let (words, is_bad) = match code {
-            "saved" => (t.done_saved, false),
-            "renamed" => (t.done_renamed, false),
-            "deleted" => (t.done_deleted, false),
-            "bad_name" => (t.bad_name, true),
-            "bad_query" => (t.bad_query, true),
-            "too_many" => (t.too_many, true),
-            "name_taken" => (t.name_taken, true),
-            _ => return None,
-        };
-        Some(ViewNotice { words, is_bad })
+fn notice_words(t: &TablesText, code: &str) -> Option<(&'static str, bool)> {
+    match code {
+        "saved" => Some((t.done_saved, false)),
+        "renamed" => Some((t.done_renamed, false)),
+        "deleted" => Some((t.done_deleted, false)),
+        "bad_name" => Some((t.bad_name, true)),
+        "bad_query" => Some((t.bad_query, true)),
+        "too_many" => Some((t.too_many, true)),
+        "name_taken" => Some((t.name_taken, true)),
+        _ => None,
     }
 }
 

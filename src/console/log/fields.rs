@@ -33,12 +33,8 @@ pub(crate) enum FieldKind {
     CaseKind,
     Role,
     Parcel,
-    /// Ids that lead to a page.
-    Goods,
-    Category,
-    Sale,
-    User,
-    Order,
+    /// The id of a subject of this kind, which has a page.
+    Link(&'static str),
 }
 
 /// A field that has words.
@@ -89,15 +85,15 @@ static FIELDS: &[Row] = &{
         ("sale", "reason", |t| t.f_reason, Plain, MAIN),
         ("sale", "entry", |t| t.f_entry, Plain, MAIN),
         ("sale", "held", |t| t.f_held, Flag, MAIN),
-        ("sale", "user_id", |t| t.f_owner, User, MAIN),
+        ("sale", "user_id", |t| t.f_owner, Link("user"), MAIN),
         ("token", "scopes", |t| t.f_scopes, Plain, MAIN),
         ("token", "networks", |t| t.f_networks, Plain, MAIN),
         ("token", "rate", |t| t.f_rate, Plain, MAIN),
         ("question", "status", |t| t.f_status, QuestionStatus, MAIN),
-        ("question", "goods_id", |t| t.f_goods, Goods, MAIN),
-        ("", "goods_id", |t| t.f_goods, Goods, MINOR),
-        ("", "category_id", |t| t.f_category, Category, MINOR),
-        ("", "variant_of", |t| t.f_variant_of, Goods, MINOR),
+        ("question", "goods_id", |t| t.f_goods, Link("goods"), MAIN),
+        ("", "goods_id", |t| t.f_goods, Link("goods"), MINOR),
+        ("", "category_id", |t| t.f_category, Link("category"), MINOR),
+        ("", "variant_of", |t| t.f_variant_of, Link("goods"), MINOR),
         ("", "variant.zh", |t| t.f_variant_zh, Plain, MINOR),
         ("", "variant.en", |t| t.f_variant_en, Plain, MINOR),
         ("", "name.zh", |t| t.f_name_zh, Plain, MINOR),
@@ -134,10 +130,10 @@ static FIELDS: &[Row] = &{
         ("", "restocked", |t| t.f_restocked, Flag, MAIN),
         ("", "state", |t| t.f_state, SaleState, MAIN),
         ("", "status", |t| t.f_status, OrderStatus, MAIN),
-        ("", "user_id", |t| t.f_owner, User, MAIN),
-        ("", "account", |t| t.f_owner, User, MAIN),
-        ("", "sale_id", |t| t.f_sale, Sale, MAIN),
-        ("", "order", |t| t.f_order, Order, MAIN),
+        ("", "user_id", |t| t.f_owner, Link("user"), MAIN),
+        ("", "account", |t| t.f_owner, Link("user"), MAIN),
+        ("", "sale_id", |t| t.f_sale, Link("sale"), MAIN),
+        ("", "order", |t| t.f_order, Link("order"), MAIN),
         ("", "reason", |t| t.f_reason, Plain, MAIN),
         ("", "message", |t| t.f_message, Plain, MAIN),
         ("", "amount", |t| t.f_amount, Money, MAIN),
@@ -198,13 +194,7 @@ pub(crate) fn value_words(text: &Text, kind: FieldKind, value: &Value) -> String
         FieldKind::CaseKind => named(stored.parse::<CaseKind>().ok().map(|kind| text.case_kind(&kind).0)),
         FieldKind::Parcel => named(stored.parse::<ParcelState>().ok().map(|state| text.parcel(&state))),
         FieldKind::Role => named(stored.parse::<Role>().ok().map(|role| text.role(&role))),
-        FieldKind::Plain
-        | FieldKind::Time
-        | FieldKind::Goods
-        | FieldKind::Category
-        | FieldKind::Sale
-        | FieldKind::User
-        | FieldKind::Order => stored,
+        FieldKind::Plain | FieldKind::Time | FieldKind::Link(_) => stored,
     }
 }
 

@@ -188,11 +188,7 @@ impl<'a> LogWords<'a> {
         let words = value_words(self.text, field.kind, value);
         match field.kind {
             FieldKind::Time => words.parse().map_or(Piece::Value(words), Piece::Time),
-            FieldKind::Goods => Piece::Link(self.link("goods", &words, [&Map::new(); 2])),
-            FieldKind::Category => Piece::Link(self.link("category", &words, [&Map::new(); 2])),
-            FieldKind::Sale => Piece::Link(self.link("sale", &words, [&Map::new(); 2])),
-            FieldKind::User => Piece::Link(self.link("user", &words, [&Map::new(); 2])),
-            FieldKind::Order => Piece::Link(self.link("order", &words, [&Map::new(); 2])),
+            FieldKind::Link(subject) => Piece::Link(self.link(subject, &words, [&Map::new(); 2])),
             _ => Piece::Value(words),
         }
     }
@@ -201,6 +197,7 @@ impl<'a> LogWords<'a> {
     fn link(&self, kind: &str, id: &str, records: [&Map<String, Value>; 2]) -> LogLink {
         let (t, lang) = (&self.text.audit, self.locale);
         let of = |path: String, name: String| LogLink { path: Some(path), name };
+        let recorded = |key: &str| records.into_iter().find_map(|record| record.get(key)).map(plain);
         match kind {
             "sale" => {
                 let name = id.parse().ok().and_then(|id| self.names.sales.get(&id));
@@ -209,17 +206,14 @@ impl<'a> LogWords<'a> {
                 of(format!("/admin/sales/{id}?lang={lang}"), name)
             }
             "goods" => {
-                let key = format!("name.{lang}");
-                let name = records.into_iter().find_map(|record| record.get(&key)).map(plain);
-                let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| fill(t.goods, id));
-                of(format!("/admin/goods/{id}?lang={lang}"), name)
+                let name = recorded(&format!("name.{lang}")).filter(|name| !name.is_empty());
+                of(format!("/admin/goods/{id}?lang={lang}"), name.unwrap_or_else(|| fill(t.goods, id)))
             }
             "category" => {
                 let known = id.parse().ok().and_then(|id| self.names.categories.get(&id));
-                let key = format!("name.{lang}");
-                let recorded = records.into_iter().find_map(|record| record.get(&key)).map(plain);
                 let path = known.map(|_| format!("/admin/goods/categories?lang={lang}#category-{id}"));
-                LogLink { path, name: recorded.or(known.cloned()).unwrap_or_else(|| fill(t.category, id)) }
+                let name = recorded(&format!("name.{lang}")).or(known.cloned());
+                LogLink { path, name: name.unwrap_or_else(|| fill(t.category, id)) }
             }
             "categories" => of(format!("/admin/goods/categories?lang={lang}"), t.all_categories.to_owned()),
             "user" => {
@@ -234,8 +228,7 @@ impl<'a> LogWords<'a> {
             "packet" => of(format!("/admin/packets/{id}?lang={lang}"), fill(t.packet, id)),
             "question" => of(format!("/admin/questions/{id}?lang={lang}"), t.question.to_owned()),
             "token" => {
-                let name = records.into_iter().find_map(|record| record.get("name")).map(plain);
-                let name = name.map_or_else(|| fill(t.token, "–"), |name| fill(t.token_of, &name));
+                let name = recorded("name").map_or_else(|| fill(t.token, "–"), |name| fill(t.token_of, &name));
                 of(format!("/admin/system?show=tokens&lang={lang}"), name)
             }
             "page" => {
@@ -251,8 +244,8 @@ impl<'a> LogWords<'a> {
             "front" => of(format!("/admin/sales/{id}/front?lang={lang}"), fill(t.front, id)),
             "shop" => of(format!("/admin/shop?lang={lang}"), self.text.brand.title.to_owned()),
             "endpoint" => {
-                let url = records.into_iter().find_map(|record| record.get("url")).map(plain);
-                of(format!("/admin/webhooks/{id}?lang={lang}"), fill(t.endpoint, url.unwrap_or_else(|| "–".to_owned())))
+                let url = recorded("url").unwrap_or_else(|| "–".to_owned());
+                of(format!("/admin/webhooks/{id}?lang={lang}"), fill(t.endpoint, url))
             }
             "books" => of(format!("/admin/orders/books?lang={lang}"), t.journal.to_owned()),
             _ => LogLink { path: None, name: format!("{kind} {id}").trim().to_owned() },
