@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{StaffCallTo, StaffVisitTo};
+use crate::{ReasonForm, StaffCallTo, StaffVisitTo, handlers};
 use control::draws::{DryRun, PasteRefusal, dry_run, paste_round};
 use domain::draw::{Beacon, EntryId, Exclusion, PublicRound, WrongRandomness};
 use domain::order::check_hold_reason;
 use domain::{DrawStage, DrawState, EntryState, Locale, OrderStatus, Sale, SaleId};
 use pages::{Chrome, filters};
-use store::{Draw, ExcludeOutcome, MAX_COUNTED_ENTRIES, OrderTotals, StaffEntry};
+use store::{Draw, ExcludeOutcome, MAX_COUNTED_ENTRIES, OrderTotals, StaffEntry, StoreError};
 use web::extract::{Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::{
     Answer, Code, FieldError, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, no_content, personal, see_other,
@@ -42,7 +42,7 @@ pub struct MissingRoundRequest {
 
 /// Gives the draw its public round.
 pub async fn give_round(
-    (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
+    (State(shop), staff, PathIds(sale)): Call,
     Json(RoundRequest { round }): Json<RoundRequest>,
 ) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
@@ -56,27 +56,39 @@ pub async fn give_round(
     }
 }
 
-/// Calls off a draw whose public round never came.
-pub async fn call_off(
-    (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
-    Json(MissingRoundRequest { reason }): Json<MissingRoundRequest>,
-) -> Answer {
-    let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
-    shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
-    match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
-        true => Ok(no_content()),
-        false => Err(Code::RoundNotOverdue.into()),
+/// What staff do about a draw whose public round never came: end it, or let a later round decide it.
+#[derive(Clone, Copy)]
+enum MissingRound {
+    CallOff,
+    AwaitLater,
+}
+
+impl MissingRound {
+    /// `false` if the round is not overdue.
+    async fn settle(self, shop: &Shop, sale: SaleId, reason: &str, actor: &str) -> Result<bool, StoreError> {
+        match self {
+            MissingRound::CallOff => shop.store.draws().call_off(sale, reason, actor).await,
+            MissingRound::AwaitLater => shop.store.draws().await_later_round(sale, reason, actor).await,
+        }
     }
 }
 
-/// Lets a later public round decide a draw whose own never came.
-pub async fn await_later_round(
-    (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
+type Call = StaffCallTo<ManageSales, SaleId>;
+
+handlers! {
+    without_round(call: Call, request: Json<MissingRoundRequest>)
+    call_off MissingRound::CallOff;
+    await_later_round MissingRound::AwaitLater;
+}
+
+async fn without_round(
+    (State(shop), staff, PathIds(sale)): Call,
     Json(MissingRoundRequest { reason }): Json<MissingRoundRequest>,
+    way: MissingRound,
 ) -> Answer {
     let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
-    match shop.store.draws().await_later_round(sale, &reason, staff.actor()).await? {
+    match way.settle(&shop, sale, &reason, staff.actor()).await? {
         true => Ok(no_content()),
         false => Err(Code::RoundNotOverdue.into()),
     }
@@ -104,9 +116,10 @@ pub struct AdminDrawQuery {
 }
 
 /// What an action adds to the page.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Shown {
     status: StatusCode,
+    /// Where the table begins, as typed.
     from: String,
     notice: Option<&'static str>,
     warning: Option<&'static str>,
@@ -163,13 +176,9 @@ async fn render(shop: &Shop, visitor: &Visitor, sale: SaleId, may_act: bool, sho
         draw,
         rows,
         next,
-        from: shown.from,
-        notice: shown.notice,
-        warning: shown.warning,
-        round: shown.round,
-        dry_run: shown.dry_run,
+        shown,
     };
-    personal(shown.status, &page)
+    personal(page.shown.status, &page)
 }
 
 /// One entry more than a page shows, if there are that many.
@@ -206,7 +215,7 @@ pub struct RoundForm {
 
 /// Verifies the pasted round.
 pub async fn give_round_by_form(
-    (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
+    (State(shop), staff, visitor, PathIds(sale)): Visit,
     Form(RoundForm { round }): Form<RoundForm>,
 ) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
@@ -223,47 +232,31 @@ pub async fn give_round_by_form(
     render(&shop, &visitor, sale, true, shown).await
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct MissingRoundForm {
-    reason: String,
-    confirm: String,
-}
-
-impl MissingRoundForm {
-    /// The reason of a confirmed form, or what the page says about it.
-    fn reason(&self, locale: Locale) -> Result<String, &'static str> {
-        if self.confirm != "yes" {
-            return Err(words::problem("not_confirmed").text(locale));
-        }
-        check_hold_reason(&self.reason).map_err(|code| words::field_error(locale, code))
+/// The reason of a confirmed form, or what the page says about it.
+fn confirmed_reason(form: &ReasonForm, locale: Locale) -> Result<String, &'static str> {
+    if form.confirm != "yes" {
+        return Err(words::problem("not_confirmed").text(locale));
     }
+    check_hold_reason(&form.reason).map_err(|code| words::field_error(locale, code))
 }
 
-/// Calls off a draw whose public round never came.
-pub async fn call_off_by_form(
-    (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
-    Form(form): Form<MissingRoundForm>,
-) -> Answer {
-    let shown = match form.reason(visitor.locale) {
-        Err(warning) => Shown::invalid(warning),
-        Ok(reason) => match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
-            true => return Ok(see_other(&done_path(visitor.locale, sale, "call-off", ""))),
-            false => Shown::refused(String::new(), Code::RoundNotOverdue, visitor.locale),
-        },
-    };
-    render(&shop, &visitor, sale, true, shown).await
+type Visit = StaffVisitTo<ManageSales, SaleId>;
+
+handlers! {
+    without_round_by_form(visit: Visit, form: Form<ReasonForm>)
+    call_off_by_form ("call-off", MissingRound::CallOff);
+    await_later_round_by_form ("later-round", MissingRound::AwaitLater);
 }
 
-/// Lets a later public round decide a draw whose own never came.
-pub async fn await_later_round_by_form(
-    (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
-    Form(form): Form<MissingRoundForm>,
+async fn without_round_by_form(
+    (State(shop), staff, visitor, PathIds(sale)): Visit,
+    Form(form): Form<ReasonForm>,
+    (name, way): (&str, MissingRound),
 ) -> Answer {
-    let shown = match form.reason(visitor.locale) {
+    let shown = match confirmed_reason(&form, visitor.locale) {
         Err(warning) => Shown::invalid(warning),
-        Ok(reason) => match shop.store.draws().await_later_round(sale, &reason, staff.actor()).await? {
-            true => return Ok(see_other(&done_path(visitor.locale, sale, "later-round", ""))),
+        Ok(reason) => match way.settle(&shop, sale, &reason, staff.actor()).await? {
+            true => return Ok(see_other(&done_path(visitor.locale, sale, name, ""))),
             false => Shown::refused(String::new(), Code::RoundNotOverdue, visitor.locale),
         },
     };
@@ -287,8 +280,7 @@ pub async fn exclude_by_form(
 ) -> Answer {
     let entry = entry.parse().map_err(|_| Code::NotFound)?;
     if confirm != "yes" {
-        let warning = Some(words::problem("not_confirmed").text(visitor.locale));
-        let shown = Shown { status: StatusCode::UNPROCESSABLE_ENTITY, from, warning, ..Shown::default() };
+        let shown = Shown { from, ..Shown::invalid(words::problem("not_confirmed").text(visitor.locale)) };
         return render(&shop, &visitor, sale, true, shown).await;
     }
     match shop.store.draws().exclude(sale, entry, reason, staff.actor()).await? {
@@ -302,7 +294,7 @@ pub async fn exclude_by_form(
 }
 
 /// Ranks the present entries with a throwaway secret.
-pub async fn try_out((State(shop), _, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>) -> Answer {
+pub async fn try_out((State(shop), _, visitor, PathIds(sale)): Visit) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let dry_run = dry_run(&shop.store, &draw).await.map_err(|error| Problem::internal(error.into_boxed_dyn_error()))?;
     render(&shop, &visitor, sale, true, Shown { dry_run: Some(dry_run), ..Shown::default() }).await
@@ -337,12 +329,7 @@ struct AdminDrawPage {
     rows: Vec<StaffEntry>,
     /// The first row of the next page.
     next: Option<StaffEntry>,
-    /// Where the table begins, as typed.
-    from: String,
-    notice: Option<&'static str>,
-    warning: Option<&'static str>,
-    round: RoundFormState,
-    dry_run: Option<DryRun>,
+    shown: Shown,
 }
 
 /// A step of a draw, and its time if it has one.
@@ -417,7 +404,7 @@ impl AdminDrawPage {
     }
 
     fn wrong_round(&self) -> Option<String> {
-        self.round.wrong.as_ref().map(|wrong| self.text().wrong(wrong))
+        self.shown.round.wrong.as_ref().map(|wrong| self.text().wrong(wrong))
     }
 
     fn state(&self, row: &StaffEntry) -> String {

@@ -4,7 +4,7 @@ use crate::goods::page::{AdminGoodsForm, UploadError};
 use crate::lists::saved_views::{ListBar, ListQuery};
 use crate::log::line::{LogNames, LogWords};
 use crate::log::{AdminLogPage, AuditLogQuery};
-use crate::sales::form::AdminSaleForm;
+use crate::sales::form::{AdminSaleForm, SaleFormState};
 use crate::sales::form_input::SaleForm;
 use crate::sales::view::{AdminSale, AdminSalesPage, SaleScope, SaleTabCounts, admin_notice};
 use domain::{Bilingual, ConsoleList, Goods, GoodsId, Locale, Picture, SaleId, SaleState};
@@ -37,9 +37,6 @@ fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
         chrome: chrome(locale, "/admin/sales/new"),
         sale: None,
         announced: Some(sample(2, "Shoes").0),
-        warning: None,
-        overlap: None,
-        note: None,
         checklist: Vec::new(),
         goods: vec![sample(1, "Phone").1, sample(2, "Shoes").1],
         form: SaleForm {
@@ -51,7 +48,7 @@ fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
             closes_at: "2026-11-21T10:00".into(),
             ..SaleForm::default()
         },
-        errors,
+        state: SaleFormState { errors, ..SaleFormState::default() },
     }
 }
 

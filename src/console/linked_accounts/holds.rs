@@ -87,7 +87,7 @@ async fn change_by_form(
 }
 
 /// A form for one action on one or several orders.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HoldForm {
     /// The last segment of the form's address.
     pub action: &'static str,

@@ -75,8 +75,9 @@ pub async fn show(
 }
 
 /// What the page shows besides the order.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct OrderPageState {
+    /// The action that the page reports as done: `cancel`, `refund`, `refund-part`, `asked`.
     pub(crate) done: String,
     pub(crate) may_act: bool,
     pub(crate) form: StaffActionForm,
@@ -117,21 +118,13 @@ pub(crate) async fn page(
         cases: shop.store.payments().cases_of(order.id).await?,
         approvals: shop.store.payments().approvals_of(order.id).await?,
         is_own: visitor.session.as_ref().is_some_and(|session| session.user_id == order.user_id),
-        is_revealed: state.recipient.is_some(),
         address: state.recipient.as_ref().or(order.address.as_deref()).map(|at| AddressView::of(at, visitor.locale)),
-        reveal: state.reveal,
         order,
-        done: state.done,
-        may_act: state.may_act,
-        form: state.form,
-        part: state.part,
         holds: shop.store.orders().holds_of(order_id).await?,
         parcel: shop.store.orders().parcel_of(order_id).await?,
-        label: state.parcel,
         returned: shop.store.orders().return_of(order_id).await?,
-        return_form: state.returned,
         invoice: shop.store.orders().invoice_of(order_id).await?.map(Invoice::masked),
-        hold_form: state.hold_form,
+        shown: state,
         reference: shop.store.orders().reference_of(order_id).await?,
     };
     personal(status, &page)

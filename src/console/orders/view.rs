@@ -3,13 +3,11 @@
 use askama::Template;
 
 use crate::Tab;
-use crate::linked_accounts::holds::{HoldForm, HoldFormState};
+use crate::linked_accounts::holds::HoldForm;
 use crate::lists::bulk::BulkAction;
 use crate::lists::bulk::orders::BulkOrderAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
-use crate::orders::page::{PartialRefundForm, RevealForm, StaffActionForm};
-use crate::orders::parcels::ParcelForm;
-use crate::orders::returns::ReturnForm;
+use crate::orders::page::OrderPageState;
 use crate::orders::search::{OrderSearchQuery, TO_PACK};
 use crate::orders::tabs;
 use crate::sales::form::for_time_field;
@@ -171,27 +169,18 @@ pub struct AdminOrderPage {
     pub approvals: Vec<Approval>,
     /// The address of delivery, masked unless it is revealed.
     pub address: Option<AddressView>,
-    pub is_revealed: bool,
-    pub reveal: RevealForm,
-    /// The action that the page reports as done: `cancel`, `refund`, `refund-part`, `asked`.
-    pub done: String,
-    pub may_act: bool,
     /// Whether the order belongs to the member of the staff who reads the page.
     pub is_own: bool,
     /// Whether a payment of the order was disputed. A refund then has to be confirmed a second time.
     pub is_disputed: bool,
-    pub form: StaffActionForm,
-    pub part: PartialRefundForm,
     /// Oldest first.
     pub holds: Vec<OrderHold>,
-    pub hold_form: HoldFormState,
     pub parcel: Option<Parcel>,
-    pub label: ParcelForm,
     pub returned: Option<GoodsReturn>,
-    pub return_form: ReturnForm,
     pub invoice: Option<Invoice>,
     /// What another shop calls the order, if it was paid there.
     pub reference: Option<String>,
+    pub(crate) shown: OrderPageState,
 }
 
 impl AdminOrderPage {
@@ -281,15 +270,12 @@ impl AdminOrderPage {
 
     /// The carrier and the number that the form begins with.
     fn entered_label(&self) -> (String, String) {
-        if !self.label.errors.is_empty() {
-            return (self.label.carrier.clone(), self.label.number.clone());
+        let entered = &self.shown.parcel;
+        if !entered.errors.is_empty() {
+            return (entered.carrier.clone(), entered.number.clone());
         }
         let number = self.parcel.as_ref().and_then(|parcel| parcel.label().number.clone());
         (self.carrier().unwrap_or_default().to_owned(), number.unwrap_or_default())
-    }
-
-    fn label_error(&self, field: &str) -> Option<&'static str> {
-        self.text_of(&self.label.errors, field)
     }
 
     fn return_label(&self) -> Option<&str> {
@@ -318,8 +304,8 @@ impl AdminOrderPage {
     }
 
     fn return_error(&self, verb: &str, field: &str) -> Option<&'static str> {
-        let is_it = self.return_form.verb == verb;
-        is_it.then(|| self.text_of(&self.return_form.errors, field)).flatten()
+        let form = &self.shown.returned;
+        (form.verb == verb).then(|| self.text_of(&form.errors, field)).flatten()
     }
 
     /// The hold that has not ended.
@@ -329,7 +315,7 @@ impl AdminOrderPage {
 
     /// Whether there is anything to show or to do about a hold.
     fn shows_holds(&self) -> bool {
-        !self.holds.is_empty() || self.order.status.is_live() && self.may_act && !self.is_own
+        !self.holds.is_empty() || self.order.status.is_live() && self.shown.may_act && !self.is_own
     }
 
     fn hold_events(&self) -> Vec<HoldEvent<'_>> {
@@ -339,16 +325,7 @@ impl AdminOrderPage {
     /// The forms that hold or release the order and apply now.
     fn hold_forms(&self) -> Vec<HoldForm> {
         let t = &self.chrome.text().holds;
-        let form = |action, verb, words| HoldForm {
-            action,
-            verb,
-            words,
-            orders: Vec::new(),
-            units: 0,
-            amount: None,
-            after: None,
-            is_dangerous: false,
-        };
+        let form = |action, verb, words| HoldForm { action, verb, words, ..HoldForm::default() };
         match self.lasting_hold() {
             Some(hold) => {
                 let uphold = hold.open_appeal().map(|_| form("uphold", t.uphold, t.uphold_text));
@@ -383,7 +360,7 @@ impl AdminOrderPage {
 
     fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().support;
-        match self.done.as_str() {
+        match self.shown.done.as_str() {
             "cancel" => Some(t.done_cancel),
             "refund" => Some(t.done_refund),
             "refund-part" => Some(t.done_refund_part),
@@ -409,15 +386,7 @@ impl AdminOrderPage {
         }
     }
 
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        self.text_of(&self.form.errors, field)
-    }
-
-    /// What is wrong with a field of the partial refund.
-    fn part_error(&self, field: &str) -> Option<&'static str> {
-        self.text_of(&self.part.errors, field)
-    }
-
+    /// What is wrong with a field of one of the forms.
     fn text_of(&self, errors: &[FieldError], field: &str) -> Option<&'static str> {
         let error = errors.iter().find(|e| e.field == field)?;
         match error.code {
@@ -427,7 +396,7 @@ impl AdminOrderPage {
     }
 
     fn reveal_error(&self) -> Option<&'static str> {
-        self.reveal.error.map(|code| field_error(self.chrome.locale, code))
+        self.shown.reveal.error.map(|code| field_error(self.chrome.locale, code))
     }
 
     fn reason(&self) -> Option<&str> {

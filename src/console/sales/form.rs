@@ -35,13 +35,16 @@ pub struct NewSaleQuery {
 }
 
 /// What the page shows besides the form's values.
-#[derive(Default)]
-struct SaleFormState {
-    status: StatusCode,
-    errors: Vec<FieldError>,
-    warning: Option<&'static str>,
-    overlap: Option<SaleId>,
-    note: Option<String>,
+#[derive(Debug, Default)]
+pub(crate) struct SaleFormState {
+    pub(crate) status: StatusCode,
+    pub(crate) errors: Vec<FieldError>,
+    /// An error of the form as a whole.
+    pub(crate) warning: Option<&'static str>,
+    /// Another sale of the same goods at the same time.
+    pub(crate) overlap: Option<SaleId>,
+    /// Information above the form.
+    pub(crate) note: Option<String>,
 }
 
 pub async fn blank((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<NewSaleQuery>) -> Answer {
@@ -192,13 +195,10 @@ async fn page(shop: &Shop, visitor: &Visitor, sale: Option<&Sale>, form: SaleFor
         goods,
         announced: announced(&form, shop.clock.now()),
         form,
-        errors: state.errors,
-        warning: state.warning,
-        overlap: state.overlap,
-        note: state.note,
+        state,
         checklist,
     };
-    personal(state.status, &page)
+    personal(page.state.status, &page)
 }
 
 /// The card of a sale as a form is filled in, for the script that follows what is typed.
@@ -244,19 +244,13 @@ pub struct AdminSaleForm {
     /// The sale as shoppers will see it; `None` without a price.
     pub announced: Option<Sale>,
     pub form: SaleForm,
-    pub errors: Vec<FieldError>,
-    /// An error of the form as a whole.
-    pub warning: Option<&'static str>,
-    /// Another sale of the same goods at the same time.
-    pub overlap: Option<SaleId>,
-    /// Information above the form.
-    pub note: Option<String>,
+    pub(crate) state: SaleFormState,
     pub checklist: Vec<ChecklistItem>,
 }
 
 impl AdminSaleForm {
     fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
+        error_text(&self.chrome, &self.state.errors, field)
     }
 
     /// The currency of the amounts that are entered.
@@ -279,7 +273,7 @@ impl AdminSaleForm {
 
     /// Whether the price is not below the list price and has to be confirmed.
     fn needs_price_confirmation(&self) -> bool {
-        self.errors.iter().any(|error| error.code == "not_lower")
+        self.state.errors.iter().any(|error| error.code == "not_lower")
     }
 
     /// What the expected demand says about the mode. `None` until the demand is entered.
