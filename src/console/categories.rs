@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::goods::api::refuse_mistakes;
 use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
 use domain::{Bilingual, BoundedBilingual, Category, CategoryId, Locale};
 use pages::{Chrome, filters};
@@ -17,10 +18,7 @@ use web::extract::{
     Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions,
 };
 use web::shared::validation::check_category_name;
-use web::{
-    Answer, Code, FieldError, FieldProblem, Problem, Repeatable, Shop, created, error_text, no_content, personal,
-    see_other,
-};
+use web::{Answer, Code, FieldError, Problem, Repeatable, Shop, created, error_text, no_content, personal, see_other};
 use words::fill;
 
 #[derive(Deserialize, JsonSchema)]
@@ -112,14 +110,8 @@ pub async fn delete(
 
 fn draft(name: Bilingual, request: Option<RequestId>, versions: Option<Vec<i64>>) -> Result<CategoryDraft, Problem> {
     let name = Bilingual::new(name.zh.trim(), name.en.trim());
-    let errors = check_category_name(&name);
-    match errors.is_empty() {
-        true => Ok(CategoryDraft { name, request, versions }),
-        // The form's `name_zh` is `name.zh` in JSON.
-        false => Err(Problem::invalid(
-            errors.into_iter().map(|e| FieldProblem { field: e.field.replace('_', "."), code: e.code }),
-        )),
-    }
+    refuse_mistakes(check_category_name(&name))?;
+    Ok(CategoryDraft { name, request, versions })
 }
 
 async fn answer(shop: &Shop, category: Category) -> Answer {

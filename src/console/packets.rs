@@ -185,14 +185,6 @@ impl AdminPacketsPage {
         ])
     }
 
-    fn giver<'a>(&self, view: &'a PacketView) -> &'a str {
-        giver(&self.chrome, view)
-    }
-
-    fn greeting<'a>(&self, view: &'a PacketView) -> &'a str {
-        greeting(&self.chrome, view)
-    }
-
     fn phase(&self, view: &PacketView) -> PacketPhase {
         view.packet.phase(self.now)
     }
@@ -244,14 +236,6 @@ impl AdminPacketPage {
     /// The middle label of the plot's axis.
     fn half(&self) -> i64 {
         self.view.packet.count / 2
-    }
-
-    fn giver(&self) -> &str {
-        giver(&self.chrome, &self.view)
-    }
-
-    fn greeting(&self) -> &str {
-        greeting(&self.chrome, &self.view)
     }
 
     fn notice(&self) -> Option<&'static str> {

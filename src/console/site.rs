@@ -135,10 +135,8 @@ pub async fn change_logo(
     form: GoodsForm,
 ) -> Answer {
     let before = shop.store.shop_settings().get().await?;
-    let refused = |code| {
-        let errors = vec![FieldError::new("logo", code)];
-        settings_page(&visitor, before.clone(), ShopForm::of(&before), Some(SaveNotice::Wrong), errors)
-    };
+    let again = |notice, errors| settings_page(&visitor, before.clone(), ShopForm::of(&before), Some(notice), errors);
+    let refused = |code| again(SaveNotice::Wrong, vec![FieldError::new("logo", code)]);
     let logo = match (verb.as_str(), form.uploads.into_iter().next().map(|upload| upload.bytes)) {
         ("remove", _) => None,
         ("set", None) => return refused("required"),
@@ -151,13 +149,7 @@ pub async fn change_logo(
     };
     match put(&shop, ShopSettings { logo, ..before.clone() }, staff.actor()).await? {
         true => Ok(saved(&visitor)),
-        false => settings_page(
-            &visitor,
-            before.clone(),
-            ShopForm::of(&before),
-            Some(SaveNotice::ChangedMeanwhile),
-            Vec::new(),
-        ),
+        false => again(SaveNotice::ChangedMeanwhile, Vec::new()),
     }
 }
 

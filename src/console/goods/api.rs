@@ -14,7 +14,7 @@ use pages::pictures;
 use store::GoodsDraft;
 use web::extract::{Json, ManageSales, PathIds, State, ViewConsole, body, entity_tag, expected_versions};
 use web::shared::validation::{check_description, check_name, check_variant};
-use web::{Answer, Code, FieldProblem, Problem, Repeatable, created};
+use web::{Answer, Code, FieldError, FieldProblem, Problem, Repeatable, created};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -187,12 +187,14 @@ fn draft(
     // Trimmed, so that a name of blanks counts as no name.
     let variant = variant.map(|variant| Bilingual::new(variant.zh.trim(), variant.en.trim()));
     errors.extend(variant.as_ref().map(check_variant).unwrap_or_default());
-    if !errors.is_empty() {
-        // The form's `name_zh` is `name.zh` in JSON.
-        let errors = errors.into_iter();
-        return Err(Problem::invalid(errors.map(|e| FieldProblem { field: e.field.replace('_', "."), code: e.code })));
-    }
+    refuse_mistakes(errors)?;
     Ok(GoodsDraft { name, description, variant, ..GoodsDraft::default() })
+}
+
+/// Refuses a request for these errors of its texts: the form's `name_zh` is `name.zh` in JSON.
+pub(crate) fn refuse_mistakes(errors: Vec<FieldError>) -> Result<(), Problem> {
+    let json = |error: FieldError| FieldProblem { field: error.field.replace('_', "."), code: error.code };
+    if errors.is_empty() { Ok(()) } else { Err(Problem::invalid(errors.into_iter().map(json))) }
 }
 
 async fn save(

@@ -23,19 +23,15 @@ const MAX_LISTED: usize = 100;
 
 /// The search, and the action that the page reports as done.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct GoodsListQuery {
-    #[serde(default)]
     q: String,
-    #[serde(default)]
     archived: String,
     /// An id, or `none` for goods without a category; empty for all.
-    #[serde(default)]
     category: String,
-    #[serde(default)]
     done: String,
     goods: Option<GoodsId>,
     /// `name`, `oldest`, or empty for the newest first. All goods are in memory, so any order is possible.
-    #[serde(default)]
     sort: String,
     /// The whole query as it came.
     #[serde(skip)]

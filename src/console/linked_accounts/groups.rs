@@ -333,12 +333,6 @@ fn in_words(chrome: &Chrome, reasons: &BTreeMap<LinkReason, usize>) -> Vec<Strin
     reasons.iter().map(|(reason, accounts)| fill(words(reason), grouped(accounts))).collect()
 }
 
-impl GroupsPage {
-    fn reasons(&self, of: &GroupSummary) -> Vec<String> {
-        in_words(&self.chrome, &of.reasons)
-    }
-}
-
 /// One group with its orders, and the forms that act on them.
 #[derive(Debug, Template)]
 #[template(path = "linked_accounts/group.html")]
@@ -355,10 +349,6 @@ struct GroupPage {
 }
 
 impl GroupPage {
-    fn reasons(&self) -> Vec<String> {
-        in_words(&self.chrome, &self.of.summary.reasons)
-    }
-
     /// The forms that apply to some of the orders.
     fn forms(&self) -> Vec<HoldForm> {
         let t = &self.chrome.text().holds;

@@ -65,7 +65,7 @@ impl BulkForm {
     fn ids<Id: FromStr + PartialEq + Copy>(&self) -> Result<Vec<Id>, Problem> {
         let ids: Option<Vec<Id>> = self.ids.split_whitespace().map(|id| id.parse().ok()).collect();
         let ids = ids.filter(|ids| (1..=MAX_ITEMS).contains(&ids.len()));
-        Ok(distinct(&ids.ok_or_else(|| Problem::invalid_field("ids", "bad_id"))?))
+        ids.map(|ids| distinct(&ids)).ok_or_else(|| Problem::invalid_field("ids", "bad_id"))
     }
 
     fn errors(&self, texts: Vec<(&'static str, &'static str)>) -> Vec<FieldError> {

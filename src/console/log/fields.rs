@@ -1,5 +1,7 @@
 //! The fields that the audit log records, with their names and the words for their values.
 
+use std::str::FromStr;
+
 use serde_json::Value;
 
 use domain::{
@@ -167,35 +169,35 @@ pub(crate) fn field(t: &AuditText, subject: &str, path: &str) -> Option<Field> {
 pub(crate) fn value_words(text: &Text, kind: FieldKind, value: &Value) -> String {
     let t = &text.audit;
     let stored = plain(value);
-    let named = |words: Option<&'static str>| words.map_or(stored.clone(), str::to_owned);
     match kind {
         FieldKind::Money => serde_json::from_value::<Money>(value.clone()).map_or(stored, |money| money.to_string()),
         FieldKind::Fen => value.as_i64().map_or(stored, |fen| Money::new(fen, Currency::CNY).to_string()),
-        FieldKind::Flag => named(value.as_bool().map(|is_set| if is_set { t.yes } else { t.no })),
+        FieldKind::Flag => value.as_bool().map_or(stored, |is_set| (if is_set { t.yes } else { t.no }).to_owned()),
         FieldKind::Seconds => fill(t.seconds, stored),
         FieldKind::Milliseconds => fill(t.milliseconds, stored),
         FieldKind::Length => value.as_array().map_or(stored, |list| list.len().to_string()),
         FieldKind::Long => t.changed.to_owned(),
-        FieldKind::SaleState => named(stored.parse::<SaleState>().ok().map(|state| text.state(&state))),
-        FieldKind::Mode => named(stored.parse::<ModeName>().ok().map(|mode| match mode {
+        FieldKind::SaleState => named(stored, |state: SaleState| text.state(&state)),
+        FieldKind::Mode => named(stored, |mode: ModeName| match mode {
             ModeName::Rush => text.draws.mode_rush,
             ModeName::WaitingRoom => text.waiting_room_console.mode_waiting_room,
             ModeName::Draw => text.draws.mode_draw,
-        })),
-        FieldKind::OrderStatus => named(stored.parse::<OrderStatus>().ok().map(|status| text.status(&status))),
-        FieldKind::PaymentStatus => {
-            named(stored.parse::<PaymentStatus>().ok().map(|status| text.payment_status(&status)))
-        }
-        FieldKind::QuestionStatus => {
-            named(stored.parse::<QuestionStatus>().ok().map(|status| text.questions.status(status)))
-        }
-        FieldKind::Approval => named(stored.parse::<ApprovalStatus>().ok().map(|s| text.approval_status(&s))),
-        FieldKind::RefundKind => named(stored.parse::<RefundKind>().ok().map(|kind| text.refund_kind(&kind))),
-        FieldKind::CaseKind => named(stored.parse::<CaseKind>().ok().map(|kind| text.case_kind(&kind).0)),
-        FieldKind::Parcel => named(stored.parse::<ParcelState>().ok().map(|state| text.parcel(&state))),
-        FieldKind::Role => named(stored.parse::<Role>().ok().map(|role| text.role(&role))),
+        }),
+        FieldKind::OrderStatus => named(stored, |status: OrderStatus| text.status(&status)),
+        FieldKind::PaymentStatus => named(stored, |status: PaymentStatus| text.payment_status(&status)),
+        FieldKind::QuestionStatus => named(stored, |status: QuestionStatus| text.questions.status(status)),
+        FieldKind::Approval => named(stored, |status: ApprovalStatus| text.approval_status(&status)),
+        FieldKind::RefundKind => named(stored, |kind: RefundKind| text.refund_kind(&kind)),
+        FieldKind::CaseKind => named(stored, |kind: CaseKind| text.case_kind(&kind).0),
+        FieldKind::Parcel => named(stored, |state: ParcelState| text.parcel(&state)),
+        FieldKind::Role => named(stored, |role: Role| text.role(&role)),
         FieldKind::Plain | FieldKind::Time | FieldKind::Link(_) => stored,
     }
+}
+
+/// The words for a stored value of a type; the value itself if the type does not have it.
+fn named<T: FromStr>(stored: String, words: impl Fn(T) -> &'static str) -> String {
+    stored.parse().map_or(stored, |value| words(value).to_owned())
 }
 
 /// A value without interpretation; empty for a missing one.

@@ -191,10 +191,6 @@ impl UsersPage {
     fn page_query(&self) -> String {
         self.bar.query.encoded()
     }
-
-    fn state(&self, user: &User) -> (&'static str, &str) {
-        state_of(&self.chrome, user)
-    }
 }
 
 /// One account with its actions.
@@ -214,10 +210,6 @@ struct UserPage {
 }
 
 impl UserPage {
-    fn state(&self) -> (&'static str, &str) {
-        state_of(&self.chrome, &self.user)
-    }
-
     /// The address of a session, masked.
     fn network(&self, session: &SessionRow) -> String {
         network::masked(&session.address)
@@ -304,10 +296,6 @@ impl StaffPage {
     /// Whether the account belongs to the owner who reads the page.
     fn is_viewer(&self, user: &User) -> bool {
         self.chrome.username.as_deref() == Some(&user.username)
-    }
-
-    fn state(&self, user: &User) -> (&'static str, &str) {
-        state_of(&self.chrome, user)
     }
 
     fn error_text(&self, form: &str, field: &str) -> Option<&'static str> {

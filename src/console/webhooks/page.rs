@@ -64,8 +64,8 @@ impl EndpointForm {
         EndpointForm { wrong: problem.field_code().map(|code| (field.to_owned(), code)), ..self }
     }
 
-    fn error(&self, locale: Locale, field: &str) -> Option<&'static str> {
-        self.wrong.as_ref().filter(|(of, _)| of == field).map(|(_, code)| field_error(locale, code))
+    fn error(&self, chrome: &Chrome, field: &str) -> Option<&'static str> {
+        self.wrong.as_ref().filter(|(of, _)| of == field).map(|(_, code)| field_error(chrome.locale, code))
     }
 
     /// Groups of events, whether each is ticked, and its single types.
@@ -113,25 +113,7 @@ fn endpoint_state(chrome: &Chrome, of: &Endpoint) -> (&'static str, &'static str
     }
 }
 
-impl WebhooksPage {
-    fn state(&self, of: &Endpoint) -> (&'static str, &'static str) {
-        endpoint_state(&self.chrome, of)
-    }
-
-    fn error(&self, field: &str) -> Option<&'static str> {
-        self.form.error(self.chrome.locale, field)
-    }
-}
-
 impl WebhookPage {
-    fn state(&self) -> (&'static str, &'static str) {
-        endpoint_state(&self.chrome, &self.endpoint)
-    }
-
-    fn error(&self, field: &str) -> Option<&'static str> {
-        self.form.error(self.chrome.locale, field)
-    }
-
     fn delivery_state(&self, of: &Delivery) -> (&'static str, &'static str) {
         let t = &self.chrome.text().webhooks;
         match of.state {
