@@ -1,7 +1,6 @@
 //! Accounts of staff and what they change: at the accounts of others, where the store checks the permission within the
 //! transaction, and what the owners require of all staff before they may use the console.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use uuid::Uuid;
 use crate::password::HashRequest;
 use crate::session::Session;
 use crate::{ADMIN, AccountRefusal, Accounts, Device, TEMPORARY_PASSWORD_LIFETIME, names, password};
+use base::locked;
 use base::signing::key_for;
 use domain::{Role, SecurityClass, UserId};
 use store::{AccountChange, AccountChangeRefusal, AccountEdit, Actor, RequestId, StaffPolicy, StoreError, User};
@@ -80,7 +80,7 @@ impl Accounts {
             let first = self.store.accounts().user(user.id).await?;
             return Ok(first.map(|first| (first, password)).ok_or(AccountRefusal::UsernameTaken));
         }
-        self.note_staff_account(&user);
+        self.note_change(&user, &AccountChange::SetRole(role));
         Ok(Ok((user, password)))
     }
 
@@ -211,7 +211,7 @@ impl Accounts {
     /// so a session may end that much early. Stored uses have the database's time and are compared with it: a process
     /// whose clock is wrong neither ends nor prolongs sessions.
     async fn is_idle(&self, session: &Session) -> Result<bool, StoreError> {
-        let pending = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&session.id).copied();
+        let pending = locked(&self.seen).get(&session.id).copied();
         let unused = if let Some(pending) = pending {
             self.clock.now().duration_since(pending)
         } else if let Some(stored) = self.store.sessions().session_last_use(session.id).await? {
@@ -285,7 +285,7 @@ impl Accounts {
         Ok(user)
     }
 
-    async fn check_needed_code(&self, user: &User, code: Option<&str>) -> Result<(), AccountRefusal> {
+    pub(super) async fn check_needed_code(&self, user: &User, code: Option<&str>) -> Result<(), AccountRefusal> {
         match code {
             Some(code) if !code.trim().is_empty() => self.check_code(user, code).await,
             _ if user.second_factor.is_none() => Ok(()),

@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::{AccountRefusal, Accounts, Device, Session};
+use base::locked;
 use domain::{SaleId, UserId};
 use store::ExternalAccount;
 
@@ -48,11 +49,11 @@ pub(crate) struct Remembered(Mutex<HashMap<String, (UserId, Timestamp)>>);
 
 impl Remembered {
     fn get(&self, id: &str) -> Option<(UserId, Timestamp)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied()
+        locked(&self.0).get(id).copied()
     }
 
     fn put(&self, id: &str, account: UserId, read_at: Timestamp) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = locked(&self.0);
         if all.len() >= MAX_REMEMBERED {
             all.clear();
         }

@@ -13,12 +13,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use boxed::boxed;
 use tokio::sync::oneshot;
 
 use super::network::Network;
+use base::locked;
 
 /// What a request wants a slot for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +93,7 @@ pub struct Slot(Option<Arc<FairQueue>>);
 impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(queue) = self.0.take() {
-            queue.state().free += 1;
+            locked(&queue.state).free += 1;
             queue.pass_on();
         }
     }
@@ -108,18 +109,14 @@ impl FairQueue {
     /// Waits for a slot. A caller that stops waiting gives up its place.
     pub async fn enter(self: &Arc<Self>, lane: Lane, network: Network) -> Result<Slot, QueueRefusal> {
         let (ticket, slot) = oneshot::channel();
-        self.state().lanes[lane as usize].push(network, ticket, self.bounds)?;
+        locked(&self.state).lanes[lane as usize].push(network, ticket, self.bounds)?;
         self.pass_on();
         slot.await.map_err(|_| QueueRefusal::LaneFull)
     }
 
-    fn state(&self) -> MutexGuard<'_, WaitingRoomState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Gives free slots to the requests whose turn it is.
     fn pass_on(self: &Arc<Self>) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         while state.free > 0 {
             let Some(ticket) = state.next() else { return };
             match ticket.send(Slot(Some(self.clone()))) {
@@ -359,6 +356,6 @@ mod tests {
         let slot = next[0].as_mut().now_or_never().expect("the slot was passed on").unwrap();
         drop(next);
         drop(slot);
-        assert_eq!(queue.state().free, 1);
+        assert_eq!(locked(&queue.state).free, 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tracing::warn;
@@ -10,6 +10,7 @@ use tracing::warn;
 use crate::throttle::{Guess, Origin, PER_ACCOUNT, PER_CODE, PER_NAME};
 use crate::{AccountRefusal, Accounts, Device, names};
 use base::clock::Clock;
+use base::locked;
 use base::rate_limit::CellRate;
 use base::signing::key_for;
 use domain::{UserId, hex};
@@ -59,14 +60,10 @@ impl<K: Hash + Eq> KeyedLimit<K> {
         u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default()
     }
 
-    fn keys(&self) -> MutexGuard<'_, Keys<K>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a guess, or returns the time until one is allowed.
     pub(super) fn take(&self, key: K) -> Result<(), Duration> {
         let now = self.now();
-        let mut keys = self.keys();
+        let mut keys = locked(&self.keys);
         let restored_at = keys.used(key, now);
         let ahead = self.rate.charge(restored_at.saturating_sub(now)).map_err(Duration::from_millis)?;
         *restored_at = now + ahead;
@@ -74,7 +71,7 @@ impl<K: Hash + Eq> KeyedLimit<K> {
     }
 
     pub(super) fn give_back(&self, key: &K) {
-        if let Some(restored_at) = self.keys().restored_at.get_mut(key) {
+        if let Some(restored_at) = locked(&self.keys).restored_at.get_mut(key) {
             *restored_at = restored_at.saturating_sub(self.rate.interval);
         }
     }
@@ -82,7 +79,7 @@ impl<K: Hash + Eq> KeyedLimit<K> {
     /// Adds a guess even beyond the allowance, up to twice the burst.
     pub(super) fn add(&self, key: K) {
         let now = self.now();
-        let mut keys = self.keys();
+        let mut keys = locked(&self.keys);
         let restored_at = keys.used(key, now);
         let ahead = restored_at.saturating_sub(now) + self.rate.interval;
         *restored_at = now + ahead.min(2 * self.rate.burst * self.rate.interval);
@@ -90,7 +87,8 @@ impl<K: Hash + Eq> KeyedLimit<K> {
 
     /// How many guesses were made beyond the allowance.
     pub(super) fn excess(&self, key: &K) -> u32 {
-        let ahead = self.keys().restored_at.get(key).map_or(0, |restored_at| restored_at.saturating_sub(self.now()));
+        let ahead =
+            locked(&self.keys).restored_at.get(key).map_or(0, |restored_at| restored_at.saturating_sub(self.now()));
         let beyond = ahead.saturating_sub(self.rate.interval * self.rate.burst);
         u32::try_from(beyond.div_ceil(self.rate.interval)).unwrap_or(u32::MAX)
     }
@@ -109,7 +107,7 @@ impl Accounts {
     ) -> Result<Guess<'a>, AccountRefusal> {
         let name = names::key(username);
         let mut counts = vec![self.count_of_name(Origin::of(device, username), &name)];
-        if guess.counts_for_account() {
+        if guess.counts_for_account {
             counts.push(self.count("account", &name, PER_ACCOUNT));
         }
         let mut reached = self.store.credentials().take_guess(&counts).await?;
@@ -121,7 +119,7 @@ impl Accounts {
             Some(limit) if limit.place == 1 => Err(AccountRefusal::NameThrottled(limit.wait)),
             Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
             None => {
-                guess.set_shared(counts);
+                guess.shared = counts;
                 Ok(guess)
             }
         }
@@ -132,14 +130,14 @@ impl Accounts {
         if is_wrong {
             return guess.record_wrong();
         }
-        let shared = guess.take_shared();
+        let shared = std::mem::take(&mut guess.shared);
         drop(guess);
         self.give_back(&shared).await;
     }
 
     /// Counts a code of the second factor that is about to be judged.
     pub(super) async fn reserve_code(&self, user: UserId) -> Result<(), AccountRefusal> {
-        self.guesses.reserve_code(user.0).map_err(AccountRefusal::Throttled)?;
+        self.guesses.per_code.take(user.0).map_err(AccountRefusal::Throttled)?;
         self.take_counts(&[self.count_of_codes(user)]).await
     }
 
@@ -153,7 +151,7 @@ impl Accounts {
 
     /// Gives back a code that was right.
     pub(super) async fn give_back_code(&self, user: UserId) {
-        self.guesses.give_back_code(user.0);
+        self.guesses.per_code.give_back(&user.0);
         self.give_back(&[self.count_of_codes(user)]).await;
     }
 
@@ -198,9 +196,9 @@ mod tests {
         }
         clock.advance(Duration::from_secs(2));
         limit.take(0).unwrap();
-        assert_eq!(limit.keys().restored_at.len(), CLEANUP_INTERVAL as usize - 1);
+        assert_eq!(locked(&limit.keys).restored_at.len(), CLEANUP_INTERVAL as usize - 1);
         limit.take(0).unwrap();
-        assert_eq!(limit.keys().restored_at.len(), 1);
+        assert_eq!(locked(&limit.keys).restored_at.len(), 1);
         assert!(limit.take(0).is_err());
     }
 }

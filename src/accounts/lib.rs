@@ -60,6 +60,7 @@ use uuid::Uuid;
 
 use crate::security_events::SecurityEvents;
 use base::clock::Clock;
+use base::locked;
 use base::periodic::run_every;
 use base::signing::{ShopSecret, Signer};
 use domain::{Role, SaleId, SecurityClass, UserId, network};
@@ -253,7 +254,7 @@ impl Accounts {
         code: Option<&str>,
     ) -> Result<Option<Session>, AccountRefusal> {
         let Some(code) = code else { return Ok(None) };
-        let guess = self.reserve_guess_with_code(device, username).await?;
+        let guess = self.reserve_client_guess(device, username).await?;
         let user = self.user_named(username).await?.filter(|user| self.is_code_of(user, code));
         let Some(user) = user else {
             self.end_guess(guess, true).await;
@@ -393,8 +394,7 @@ impl Accounts {
 
     async fn write_last_uses(&self) -> Result<(), StoreError> {
         self.write_token_uses().await?;
-        let seen: Vec<(Uuid, Timestamp)> =
-            self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner).drain().collect();
+        let seen: Vec<(Uuid, Timestamp)> = locked(&self.seen).drain().collect();
         if seen.is_empty() {
             return Ok(());
         }

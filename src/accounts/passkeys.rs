@@ -278,7 +278,7 @@ impl AccountPasskeys<'_> {
         let passkey = self.store.credentials().passkey_of_credential(&signed.credential_id).await?;
         let passkey = passkey.filter(|passkey| passkey.user_id == session.user_id);
         let user = self.store.accounts().user(session.user_id).await?;
-        let guess = self.reserve_confirmation(session, device).await?;
+        let guess = self.reserve_client_guess(device, &session.username).await?;
         // The guess stays counted only if the answer is wrong, not if it could not be checked.
         let handle = signed.user_handle.as_deref();
         let is_of_account = handle.is_none_or(|handle| handle == session.user_id.0.as_bytes());

@@ -135,7 +135,7 @@ impl Accounts {
 
     /// Records a wrong code that was to confirm a change of the second factor.
     pub(super) fn note_wrong_code(&self, user: &User, device: &Device, refusal: &AccountRefusal) {
-        if matches!(refusal, AccountRefusal::BadCode | AccountRefusal::BadPresentCode) {
+        if matches!(refusal, AccountRefusal::BadCode) {
             self.note(SecurityClass::SecondFactorFailed, user, device, "confirmation");
         }
     }
@@ -151,10 +151,5 @@ impl Accounts {
             AccountChange::ResetPassword { .. } => (SecurityClass::PasswordChanged, "staff"),
         };
         self.events.record(class, Some(user.id), None, detail);
-    }
-
-    /// Records a new account of the staff.
-    pub(super) fn note_staff_account(&self, user: &User) {
-        self.note_change(user, &AccountChange::SetRole(user.role));
     }
 }

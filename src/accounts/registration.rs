@@ -107,7 +107,8 @@ impl Accounts {
         locale: Locale,
     ) -> Result<MailAddress, AccountRefusal> {
         let address = MailAddress::parse(typed).ok_or(AccountRefusal::BadMailAddress)?;
-        let issued = self.issued_to(device, challenge, self.store.now().await?).ok_or(AccountRefusal::ProofDue)?;
+        let issued = self.issued(challenge, self.store.now().await?).filter(|issued| issued.is_of(device));
+        let issued = issued.ok_or(AccountRefusal::ProofDue)?;
         self.count_contact(device, &address).await?;
         let contact = RegistrationContact {
             expires_at: issued.expires_at(),
@@ -330,11 +331,7 @@ impl Accounts {
         counts.iter().zip(frees).filter_map(|(count, free)| due_bits(*count, free)).max()
     }
 
-    /// A challenge that was issued to the client's network and is still good.
-    fn issued_to(&self, device: &Device, challenge: &str, now: Timestamp) -> Option<Issued> {
-        self.issued(challenge, now).filter(|issued| issued.is_of(device))
-    }
-
+    /// A challenge that was issued and is still good.
     fn issued(&self, challenge: &str, now: Timestamp) -> Option<Issued> {
         let payload = self.challenges.verify(challenge)?;
         let mut words = payload.split(' ');

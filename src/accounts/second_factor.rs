@@ -37,6 +37,7 @@ pub struct Enrolment {
 }
 
 pub struct SecondFactors {
+    /// Encrypts each secret for the id of its user.
     cipher: Cipher,
     /// Signs enrolments, and proofs of a verified password.
     signer: Signer,
@@ -45,19 +46,6 @@ pub struct SecondFactors {
 impl SecondFactors {
     pub fn new(secret: &ShopSecret) -> SecondFactors {
         SecondFactors { cipher: Cipher::new(secret, "second factor"), signer: Signer::new(secret, "second step") }
-    }
-
-    fn encrypt(&self, user: UserId, secret: &[u8]) -> Option<String> {
-        self.cipher.encrypt(user.0.as_bytes(), secret)
-    }
-
-    fn decrypt(&self, user: UserId, encrypted: &str) -> Option<Vec<u8>> {
-        self.cipher.decrypt(user.0.as_bytes(), encrypted)
-    }
-
-    /// The same secret encrypted with the current key, if it was encrypted with the other key.
-    fn re_encrypt(&self, user: UserId, encrypted: &str) -> Option<String> {
-        self.cipher.re_encrypt(user.0.as_bytes(), encrypted)
     }
 
     /// A signed text that is valid for [`SECOND_STEP_TIMEOUT`].
@@ -141,29 +129,21 @@ impl Accounts {
         let totp = totp(secret.clone(), &user.username, "").ok_or(AccountRefusal::BadCode)?;
         let step = step_of(&totp, &normalized(code), now).ok_or(AccountRefusal::BadCode)?;
         if user.second_factor.is_some() {
-            let checked = self.check_present_code(&user, present_code).await;
-            checked.inspect_err(|refusal| self.note_wrong_code(&user, device, refusal))?;
+            let checked = self.check_needed_code(&user, present_code).await;
+            checked.map_err(|refusal| {
+                self.note_wrong_code(&user, device, &refusal);
+                if matches!(refusal, AccountRefusal::BadCode) { AccountRefusal::BadPresentCode } else { refusal }
+            })?;
         }
         let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| letters::<16>()).collect();
         let hashes: Vec<String> = codes.iter().map(|code| hash(user.id, code)).collect();
-        let encrypted = self.factors.encrypt(user.id, &secret).ok_or(AccountRefusal::Overloaded)?;
+        let encrypted = self.factors.cipher.encrypt(user.id.0.as_bytes(), &secret).ok_or(AccountRefusal::Overloaded)?;
         let ended =
             self.store.credentials().set_second_factor(&user, &encrypted, step, &hashes, session.id, now).await?;
         self.revocations.add(&ended);
         let detail = if user.second_factor.is_some() { "replaced" } else { "on" };
         self.note(SecurityClass::SecondFactorSet, &user, device, detail);
         Ok(codes.iter().map(|c| format!("{}-{}-{}-{}", &c[..4], &c[4..8], &c[8..12], &c[12..])).collect())
-    }
-
-    async fn check_present_code(&self, user: &User, code: Option<&str>) -> Result<(), AccountRefusal> {
-        let checked = match code {
-            Some(code) if !code.trim().is_empty() => self.check_code(user, code).await,
-            _ => Err(AccountRefusal::BadCode),
-        };
-        checked.map_err(|refusal| match refusal {
-            AccountRefusal::BadCode => AccountRefusal::BadPresentCode,
-            refusal => refusal,
-        })
     }
 
     /// Turns the second factor off, confirmed by the password and a code. Ends the other sessions.
@@ -194,7 +174,7 @@ impl Accounts {
         loop {
             let page = self.store.credentials().second_factors(after, FACTORS_PER_STEP).await?;
             for (user, old) in &page {
-                if let Some(new) = self.factors.re_encrypt(*user, old) {
+                if let Some(new) = self.factors.cipher.re_encrypt(user.0.as_bytes(), old) {
                     changed += u64::from(self.store.credentials().replace_second_factor(*user, old, &new).await?);
                 }
             }
@@ -211,7 +191,7 @@ impl Accounts {
     }
 
     fn code_step(&self, user: &User, code: &str) -> Option<i64> {
-        let secret = self.factors.decrypt(user.id, user.second_factor.as_ref()?)?;
+        let secret = self.factors.cipher.decrypt(user.id.0.as_bytes(), user.second_factor.as_ref()?)?;
         step_of(&totp(secret, &user.username, "")?, code, self.clock.now())
     }
 
@@ -260,11 +240,11 @@ mod tests {
         let factors = SecondFactors::new(&SecretString::from("s".repeat(64)).into());
         let other = SecondFactors::new(&SecretString::from("t".repeat(64)).into());
         let [mei, lei] = [(); 2].map(|()| UserId(uuid::Uuid::now_v7()));
-        let encrypted = factors.encrypt(mei, b"secret").unwrap();
-        assert_eq!(factors.decrypt(mei, &encrypted).as_deref(), Some(b"secret".as_slice()));
-        assert_eq!(factors.decrypt(lei, &encrypted), None);
-        assert_eq!(other.decrypt(mei, &encrypted), None);
-        assert_eq!(factors.decrypt(mei, "AAAA"), None);
+        let encrypted = factors.cipher.encrypt(mei.0.as_bytes(), b"secret").unwrap();
+        assert_eq!(factors.cipher.decrypt(mei.0.as_bytes(), &encrypted).as_deref(), Some(b"secret".as_slice()));
+        assert_eq!(factors.cipher.decrypt(lei.0.as_bytes(), &encrypted), None);
+        assert_eq!(other.cipher.decrypt(mei.0.as_bytes(), &encrypted), None);
+        assert_eq!(factors.cipher.decrypt(mei.0.as_bytes(), "AAAA"), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boxed::boxed;
@@ -26,6 +26,7 @@ use tracing::info;
 use uuid::{NoContext, Uuid};
 
 use base::clock::Clock;
+use base::locked;
 use base::metrics::Metrics;
 use base::periodic::run_every;
 use base::rate_limit::CellRate;
@@ -65,8 +66,8 @@ impl SecurityEvents {
     pub fn record(&self, class: SecurityClass, account: Option<UserId>, client: Option<IpAddr>, detail: &'static str) {
         let network = client.map(|client| Network::of(client).site_text()).unwrap_or_default();
         self.0.metrics.security_event(class);
-        let added =
-            self.pending().add(Subject { class, account, network: network.clone(), detail }, self.0.clock.now());
+        let added = locked(&self.0.pending)
+            .add(Subject { class, account, network: network.clone(), detail }, self.0.clock.now());
         let Added { is_kept, is_logged } = added;
         if !is_kept {
             self.0.metrics.security_events_dropped.inc();
@@ -89,23 +90,19 @@ impl SecurityEvents {
     pub async fn write(&self, store: &Store) -> Result<(), StoreError> {
         let _writing = self.0.writing.lock().await;
         let now = self.0.clock.now();
-        let unlogged = self.pending().unlogged(now);
+        let unlogged = locked(&self.0.pending).unlogged(now);
         for (class, events) in unlogged {
             info!(class = class.as_str(), events, "further security events, not logged one by one");
         }
-        let (rows, totals) = self.pending().unwritten();
+        let (rows, totals) = locked(&self.0.pending).unwritten();
         if !totals.is_empty() {
             store.security_events().save_totals(&self.0.process, &totals).await?;
         }
         if !rows.is_empty() {
             store.security_events().save(&rows).await?;
         }
-        self.pending().confirm(&rows, &totals, now);
+        locked(&self.0.pending).confirm(&rows, &totals, now);
         Ok(())
-    }
-
-    fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -10,7 +10,6 @@ use uuid::Uuid;
 use crate::fair_queue::Lane;
 use crate::password::{self, HashRequest};
 use crate::session::Session;
-use crate::throttle::{Guess, Origin};
 use crate::{AccountRefusal, Accounts, Device, session_row};
 use domain::SecurityClass;
 use store::{DeletionOutcome, NewSession, SessionRow, StoreError, User};
@@ -24,7 +23,7 @@ impl Accounts {
         device: &Device,
         password: SecretString,
     ) -> Result<User, AccountRefusal> {
-        let guess = self.reserve_confirmation(session, device).await?;
+        let guess = self.reserve_client_guess(device, &session.username).await?;
         let user = self.store.accounts().user(session.user_id).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
         let judged = self.passwords.verify(password, hash, confirmation(session, device)).await;
@@ -36,16 +35,6 @@ impl Accounts {
                 Err(AccountRefusal::WrongPassword)
             }
         }
-    }
-
-    /// Counts a confirmation that is about to be judged, like a guess of a log-in.
-    pub(super) async fn reserve_confirmation(
-        &self,
-        session: &Session,
-        device: &Device,
-    ) -> Result<Guess<'_>, AccountRefusal> {
-        let guess = self.guesses.reserve(Origin::of(device, &session.username), &session.username, true)?;
-        self.share_guess(guess, device, &session.username).await
     }
 
     /// Changes the password and ends all sessions. Returns a new session that replaces the current one.

@@ -49,7 +49,7 @@ pub struct GuessLimits {
     per_name: KeyedLimit<(Origin, u64)>,
     per_account: KeyedLimit<u64>,
     per_address: KeyedLimit<IpAddr>,
-    per_code: KeyedLimit<Uuid>,
+    pub(super) per_code: KeyedLimit<Uuid>,
     delayed: Arc<KeyedSlots<IpAddr>>,
     hasher: RandomState,
 }
@@ -81,40 +81,19 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why a guess is not judged, and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GuessRefusal {
-    /// The client has made too many.
-    Client(Duration),
-    /// All clients together have made too many at this account.
-    Account(Duration),
-}
-
 /// A guess at a password that is being judged. Dropping it gives it back.
 #[must_use]
 pub struct Guess<'a> {
     limits: &'a GuessLimits,
     origin: Origin,
     name: u64,
-    counts_for_account: bool,
+    pub(super) counts_for_account: bool,
     is_wrong: bool,
     /// What was counted in the database for this guess.
-    shared: Vec<GuessCount>,
+    pub(super) shared: Vec<GuessCount>,
 }
 
 impl Guess<'_> {
-    pub(super) fn counts_for_account(&self) -> bool {
-        self.counts_for_account
-    }
-
-    pub(super) fn set_shared(&mut self, counts: Vec<GuessCount>) {
-        self.shared = counts;
-    }
-
-    pub(super) fn take_shared(&mut self) -> Vec<GuessCount> {
-        std::mem::take(&mut self.shared)
-    }
-
     /// Counts the guess for good.
     pub(super) fn record_wrong(mut self) {
         self.is_wrong = true;
@@ -150,13 +129,13 @@ impl GuessLimits {
 
     /// Counts a guess that is about to be judged. The limit per account does not count guesses from a browser that the
     /// account knows, or from an address where it is signed in.
-    pub fn reserve(&self, origin: Origin, username: &str, signed_in: bool) -> Result<Guess<'_>, GuessRefusal> {
+    pub fn reserve(&self, origin: Origin, username: &str, signed_in: bool) -> Result<Guess<'_>, AccountRefusal> {
         let name = self.name_key(username);
-        self.per_name.take((origin, name)).map_err(GuessRefusal::Client)?;
+        self.per_name.take((origin, name)).map_err(AccountRefusal::Throttled)?;
         let mut guess =
             Guess { limits: self, origin, name, counts_for_account: false, is_wrong: false, shared: Vec::new() };
         if matches!(origin, Origin::Host(_)) && !signed_in {
-            self.per_account.take(name).map_err(GuessRefusal::Account)?;
+            self.per_account.take(name).map_err(AccountRefusal::NameThrottled)?;
             guess.counts_for_account = true;
         }
         Ok(guess)
@@ -174,18 +153,8 @@ impl GuessLimits {
     }
 
     /// A place among the delayed guesses of a host, if there is one.
-    fn begin_delay(&self, client: IpAddr) -> Result<KeyedSlot<IpAddr>, GuessRefusal> {
-        self.delayed.take(Network::of(client).host).ok_or(GuessRefusal::Client(MAX_DELAY))
-    }
-
-    /// Counts a code of the second factor that is about to be judged.
-    pub(super) fn reserve_code(&self, user: Uuid) -> Result<(), Duration> {
-        self.per_code.take(user)
-    }
-
-    /// Gives back a code that was right.
-    pub(super) fn give_back_code(&self, user: Uuid) {
-        self.per_code.give_back(&user);
+    fn begin_delay(&self, client: IpAddr) -> Result<KeyedSlot<IpAddr>, AccountRefusal> {
+        self.delayed.take(Network::of(client).host).ok_or(AccountRefusal::Throttled(MAX_DELAY))
     }
 
     /// A fixed-size key for a user name of any length. All spellings that find the same account have one key.
@@ -200,7 +169,7 @@ impl Accounts {
     pub(super) async fn reserve_guess(&self, device: &Device, username: &str) -> Result<Guess<'_>, AccountRefusal> {
         let origin = Origin::of(device, username);
         let guess = match self.guesses.reserve(origin, username, false) {
-            Err(GuessRefusal::Account(_)) if self.is_signed_in_from(device.address, username).await? => {
+            Err(AccountRefusal::NameThrottled(_)) if self.is_signed_in_from(device.address, username).await? => {
                 self.guesses.reserve(origin, username, true)?
             }
             guess => guess?,
@@ -223,9 +192,9 @@ impl Accounts {
         Ok(())
     }
 
-    /// Counts a guess at a password that is judged only because the code beside it is right ([`Accounts::log_in`]). The
-    /// limit of the name does not count it, the limit of the client does.
-    pub(super) async fn reserve_guess_with_code(
+    /// Counts a guess for the limit of the client, not for the limit of the name: a confirmation by a user who is signed
+    /// in, or a password that is judged only because the code beside it is right ([`Accounts::log_in`]).
+    pub(super) async fn reserve_client_guess(
         &self,
         device: &Device,
         username: &str,
@@ -241,15 +210,6 @@ impl Accounts {
         let sessions = self.store.sessions().sessions_of(user.id, self.clock.now()).await?;
         let hosts = sessions.iter().filter_map(|session| session.address.parse().ok());
         Ok(hosts.map(|address| Network::of(address).host).any(|known| known == host))
-    }
-}
-
-impl From<GuessRefusal> for AccountRefusal {
-    fn from(refusal: GuessRefusal) -> Self {
-        match refusal {
-            GuessRefusal::Client(wait) => AccountRefusal::Throttled(wait),
-            GuessRefusal::Account(wait) => AccountRefusal::NameThrottled(wait),
-        }
     }
 }
 
@@ -294,7 +254,7 @@ mod tests {
         let total: u32 = (0..20).map(|n| judged(&guesses, &format!("192.0.{n}.1"), "mei", 8)).sum();
         assert_eq!(total, PER_ACCOUNT.0);
         let stranger = guesses.reserve(host("203.0.113.9"), "mei", false).map(drop);
-        assert_eq!(stranger, Err(GuessRefusal::Account(PER_ACCOUNT.1)));
+        assert!(matches!(stranger, Err(AccountRefusal::NameThrottled(wait)) if wait == PER_ACCOUNT.1));
         assert!(guesses.reserve(host("203.0.113.9"), "mei", true).is_ok(), "the owner's address is excepted");
         clock.advance(PER_ACCOUNT.1);
         assert_eq!(judged(&guesses, "203.0.113.9", "mei", 8), 1);
@@ -317,7 +277,8 @@ mod tests {
         let (guesses, clock) = limits();
         assert_eq!(judged(&guesses, "192.0.2.1", "mei", 20), PER_NAME.0);
         let refused = guesses.reserve(host("192.0.2.1"), "mei", false).map(drop);
-        assert_eq!(refused, Err(GuessRefusal::Client(PER_NAME.1)), "refused guesses do not prolong the wait");
+        let is_same_wait = matches!(refused, Err(AccountRefusal::Throttled(wait)) if wait == PER_NAME.1);
+        assert!(is_same_wait, "refused guesses do not prolong the wait");
         clock.advance(PER_NAME.1);
         assert_eq!(judged(&guesses, "192.0.2.1", "mei", 20), 1);
         clock.advance(PER_NAME.1 * PER_NAME.0);
@@ -350,7 +311,7 @@ mod tests {
         let (guesses, _) = limits();
         let here = address("192.0.2.1");
         let delays: Vec<_> = (0..MAX_DELAYED).map(|_| guesses.begin_delay(here).ok().unwrap()).collect();
-        assert_eq!(guesses.begin_delay(here).map(drop), Err(GuessRefusal::Client(MAX_DELAY)));
+        assert!(matches!(guesses.begin_delay(here), Err(AccountRefusal::Throttled(MAX_DELAY))));
         assert!(guesses.begin_delay(address("192.0.2.2")).is_ok());
         drop(delays);
         assert!(guesses.begin_delay(here).is_ok(), "the places are free again");
@@ -361,12 +322,12 @@ mod tests {
         let (guesses, _) = limits();
         let user = Uuid::from_u128(7);
         for _ in 0..20 {
-            assert_eq!(guesses.reserve_code(user), Ok(()));
-            guesses.give_back_code(user);
+            assert_eq!(guesses.per_code.take(user), Ok(()));
+            guesses.per_code.give_back(&user);
         }
         for _ in 0..PER_CODE.0 {
-            assert_eq!(guesses.reserve_code(user), Ok(()));
+            assert_eq!(guesses.per_code.take(user), Ok(()));
         }
-        assert_eq!(guesses.reserve_code(user), Err(PER_CODE.1));
+        assert_eq!(guesses.per_code.take(user), Err(PER_CODE.1));
     }
 }

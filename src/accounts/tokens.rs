@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::Accounts;
 use crate::session::Session;
 use base::config::Cidr;
+use base::locked;
 use base::rate_limit::CellRate;
 use base::signing::key_for;
 use domain::api_token::{is_token, token_of};
@@ -120,7 +121,7 @@ impl Program {
     pub fn charge(&self) -> Option<RateState> {
         let (rate, full_at) = self.rate.as_ref()?;
         let now = self.started.elapsed().as_micros() as u64;
-        let mut full_at = full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut full_at = locked(full_at);
         let seconds = |micros: u64| micros.div_ceil(1_000_000);
         Some(match rate.charge(full_at.saturating_sub(now)) {
             Ok(ahead) => {
