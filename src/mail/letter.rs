@@ -60,7 +60,7 @@ impl Letters {
     }
 
     fn about(&self, mail: &Mail, about: &str, view: LinkView, shop: &ShopSettings) -> String {
-        let fact = |name: &str| mail.facts[name].as_str().unwrap_or_default().to_owned();
+        let fact = |name: &str| fact(mail, name).to_owned();
         let time = fill(text(mail.locale).mail.at, moment(mail.created_at, shop));
         match mail.kind {
             MailKind::NewDevice => {
@@ -100,13 +100,9 @@ impl Letters {
                 let page = format!("{}/admin/webhooks/{}?lang={}", self.public_url, fact("endpoint"), mail.locale);
                 format!("{}\n\n{page}", fill(about, fact("url")))
             }
-            kind if kind.is_hold() => {
-                let order = self.order_line(mail);
-                format!("{}\n\n{order}", fill(about, fact("reason")))
-            }
-            kind if kind.is_return() => {
-                let order = self.order_line(mail);
-                format!("{}\n\n{order}", fill(about, fact("words")))
+            kind if kind.is_hold() || kind.is_return() => {
+                let words = fact(if kind.is_hold() { "reason" } else { "words" });
+                format!("{}\n\n{}", fill(about, words), self.order_line(mail))
             }
             kind if kind.is_parcel() => self.parcel(mail, about),
             kind if kind.has_secret() && view == LinkView::Hidden => fill(about, masked(&mail.recipient)),
@@ -127,11 +123,7 @@ impl Letters {
         if let Some(carrier) = label.carrier_name(mail.locale).filter(|_| mail.kind == MailKind::ParcelShipped) {
             let carried = fill(&fill(t.shipped_by, carrier), label.number.as_deref().unwrap_or_default());
             parts.push(
-                [Some(carried.trim().to_owned()), label.tracking_url()]
-                    .into_iter()
-                    .flatten()
-                    .collect::<Vec<_>>()
-                    .join("\n"),
+                std::iter::once(carried.trim().to_owned()).chain(label.tracking_url()).collect::<Vec<_>>().join("\n"),
             );
         }
         parts.push(self.order_line(mail));
@@ -151,8 +143,7 @@ impl Letters {
     }
 
     fn order_link(&self, mail: &Mail) -> String {
-        let fact = |name: &str| mail.facts[name].as_str().unwrap_or_default();
-        format!("{}/{}/orders/{}/{}", self.public_url, mail.locale, fact("sale"), fact("order"))
+        format!("{}/{}/orders/{}/{}", self.public_url, mail.locale, fact(mail, "sale"), fact(mail, "order"))
     }
 
     /// The link of the message, or its code.
@@ -161,8 +152,7 @@ impl Letters {
             Some(user) if mail.kind == MailKind::SignInCode => return self.links.sign_in_code(&numbered(mail, user)),
             Some(user) => self.link_of_account(mail, user),
             None => {
-                let challenge = mail.facts["challenge"].as_str().unwrap_or_default();
-                let link = ContactLink { challenge, expires_at: mail.expires_at };
+                let link = ContactLink { challenge: fact(mail, "challenge"), expires_at: mail.expires_at };
                 ("register/contact", self.links.registration(&link, &mail.recipient))
             }
         };
@@ -188,8 +178,13 @@ pub(crate) fn is_assumed(mail: &Mail) -> bool {
     mail.facts["assumed"] == true
 }
 
+/// What the message says under this name; empty if it says nothing.
+pub(crate) fn fact<'a>(mail: &'a Mail, name: &str) -> &'a str {
+    mail.facts[name].as_str().unwrap_or_default()
+}
+
 /// The name of the goods that the message is about.
-fn goods(mail: &Mail) -> &str {
+pub(crate) fn goods(mail: &Mail) -> &str {
     mail.facts["goods"][mail.locale.as_str()].as_str().unwrap_or_default()
 }
 

@@ -27,7 +27,7 @@ use tokio::sync::OnceCell;
 use tracing::{info, warn};
 use url::Url;
 
-use crate::letter::is_assumed;
+use crate::letter::{fact, goods, is_assumed};
 use crate::outside::{Limits, OutsideTransport};
 use crate::{Outbox, TransportError};
 use base::metrics::Metrics;
@@ -146,9 +146,7 @@ impl Pusher {
 /// What the browser shows, and the page that it opens. No name, no address, no amount.
 fn payload(mail: &Mail) -> Value {
     let t = &text(mail.locale).push;
-    let fact = |name: &str| mail.facts[name].as_str().unwrap_or_default();
-    let (sale, order) = (fact("sale"), fact("order"));
-    let goods = mail.facts["goods"][mail.locale.as_str()].as_str().unwrap_or_default();
+    let (sale, order, goods) = (fact(mail, "sale"), fact(mail, "order"), goods(mail));
     let title = match mail.kind {
         MailKind::SaleStarts => fill(t.sale_starts, goods),
         MailKind::TurnCalled => fill(t.turn_called, goods),

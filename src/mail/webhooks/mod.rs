@@ -7,7 +7,7 @@
 //! one that is slow or away delays no other. Nothing promises that events arrive in order; their sequence tells it.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -24,6 +24,7 @@ use uuid::Uuid;
 
 use crate::TransportError;
 use crate::outside::{Limits, OutsideTransport};
+use base::locked;
 use base::metrics::Metrics;
 use base::signing::Cipher;
 use base::signing::ShopSecret;
@@ -89,7 +90,7 @@ impl Webhooks {
         }
         self.metrics.events_waiting.set(self.store.events().waiting().await?);
         for endpoint in self.store.events().endpoints_due().await? {
-            let mut workers = self.workers();
+            let mut workers = locked(&self.workers);
             while workers.tasks.try_join_next().is_some() {}
             if workers.busy.insert(endpoint.clone()) {
                 workers.tasks.spawn(self.clone().serve(endpoint));
@@ -100,13 +101,9 @@ impl Webhooks {
 
     /// Waits until no endpoint is being served: for tests.
     pub async fn settle(&self) {
-        while !self.workers().busy.is_empty() {
+        while !locked(&self.workers).busy.is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-    }
-
-    fn workers(&self) -> MutexGuard<'_, Workers> {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn serve(self: Arc<Self>, id: String) {
@@ -248,7 +245,7 @@ struct Serving<'a> {
 
 impl Drop for Serving<'_> {
     fn drop(&mut self) {
-        self.webhooks.workers().busy.remove(self.endpoint);
+        locked(&self.webhooks.workers).busy.remove(self.endpoint);
     }
 }
 

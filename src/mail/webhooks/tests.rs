@@ -183,12 +183,12 @@ async fn endpoint_is_served_again_after_its_worker_panicked() {
     let bench = Bench::open().await;
     let webhooks = bench.webhooks.clone();
     let worker = tokio::spawn(async move {
-        webhooks.workers().busy.insert("endpoint".to_owned());
+        locked(&webhooks.workers).busy.insert("endpoint".to_owned());
         let _serving = Serving { webhooks: &webhooks, endpoint: "endpoint" };
         panic!("a worker ends");
     });
     assert!(worker.await.is_err());
-    assert!(bench.webhooks.workers().busy.is_empty());
+    assert!(locked(&bench.webhooks.workers).busy.is_empty());
 }
 
 #[tokio::test]
@@ -219,7 +219,7 @@ async fn slow_and_dead_endpoints_delay_no_other() {
         bench.webhooks.step().await.unwrap();
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert!(bench.webhooks.workers().busy.contains(&silent_one.id), "the silent one has no answer yet");
+    assert!(locked(&bench.webhooks.workers).busy.contains(&silent_one.id), "the silent one has no answer yet");
     bench.webhooks.settle().await;
     for (endpoint, why) in [(&silent_one, "deadline has elapsed"), (&dead_one, "refused")] {
         let delivery = bench.deliveries(endpoint).await.remove(0);
@@ -358,7 +358,7 @@ async fn process_that_dies_between_writing_and_the_answer_sends_the_same_again()
     bench.webhooks.step().await.unwrap();
     program.gets(1).await;
     // The process dies without the answer: its tasks end, and nothing is recorded.
-    bench.webhooks.workers().tasks.abort_all();
+    locked(&bench.webhooks.workers).tasks.abort_all();
     let next = webhooks(&bench.store, Reach::Local);
     program.answer_with(OK);
     next.step().await.unwrap();
