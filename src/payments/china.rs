@@ -31,6 +31,11 @@ pub(super) fn id_in(number: &str) -> String {
     Uuid::try_parse(number).map_or_else(|_| number.to_owned(), |id| id.to_string())
 }
 
+/// An account is a merchant together with the app in whose name it takes money.
+pub(super) fn merchant(merchant: &str, app: &str) -> String {
+    format!("{merchant} with {app}")
+}
+
 /// Whether it is an amount that can be paid. Both take yuan only, to the fen.
 pub(super) fn is_yuan(amount: Money) -> bool {
     amount.currency == Currency::CNY && amount.amount >= 1
@@ -82,30 +87,29 @@ pub(super) struct Fields<'a> {
 
 impl Columns {
     pub(super) fn of(header: &str) -> Columns {
-        Columns(
-            header
-                .split(',')
-                .map(|name| name.trim_matches(['\u{feff}', '`', ' ', '\t', '\r', '\n']).to_owned())
-                .collect(),
-        )
+        let name = |text: &str| text.trim_matches(['\u{feff}', '`', ' ', '\t', '\r', '\n']).to_owned();
+        Columns(header.split(',').map(name).collect())
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|column| column == name)
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|column| column == name)
+        self.position(name).is_some()
     }
 
     /// A line's fields. `wide` is the column whose text may contain separators.
     pub(super) fn fields<'a>(&'a self, line: &'a str, separator: &str, wide: &str) -> anyhow::Result<Fields<'a>> {
         let fields: Vec<&str> = line.split(separator).collect();
         ensure!(fields.len() >= self.0.len(), "a line has {} fields instead of {}", fields.len(), self.0.len());
-        Ok(Fields { columns: self, fields, wide: self.0.iter().position(|column| column == wide) })
+        Ok(Fields { columns: self, fields, wide: self.position(wide) })
     }
 }
 
 impl Fields<'_> {
     pub(super) fn get(&self, name: &str) -> anyhow::Result<&str> {
-        let at = self.columns.0.iter().position(|column| column == name);
-        let at = at.with_context(|| format!("the bill has no column {name}"))?;
+        let at = self.columns.position(name).with_context(|| format!("the bill has no column {name}"))?;
         let surplus = self.fields.len() - self.columns.0.len();
         let at = if self.wide.is_some_and(|wide| at > wide) { at + surplus } else { at };
         Ok(self.fields[at].trim_matches(['`', '"', ' ', '\t', '\r', '\n']))

@@ -141,17 +141,17 @@ impl Payments {
 
     /// The names of the providers that take an amount, in the order in which they are offered.
     pub fn offers(&self, amount: Money) -> Vec<&'static str> {
-        let offered = self.providers.offered.iter().filter(|provider| provider.takes(amount));
-        offered.map(|provider| provider.name()).collect()
+        self.taking(amount).map(|provider| provider.name()).collect()
+    }
+
+    /// The providers that take an amount.
+    fn taking(&self, amount: Money) -> impl Iterator<Item = &Arc<dyn Provider>> {
+        self.providers.offered.iter().filter(move |provider| provider.takes(amount))
     }
 
     /// Whether all that take an amount open in WeChat's own browser.
     pub fn open_in_wechat(&self, amount: Money) -> bool {
-        self.providers
-            .offered
-            .iter()
-            .filter(|provider| provider.takes(amount))
-            .all(|provider| provider.opens_in_wechat())
+        self.taking(amount).all(|provider| provider.opens_in_wechat())
     }
 
     /// Whether a provider takes payments and top-ups.
@@ -210,8 +210,7 @@ impl Payments {
         now: Timestamp,
     ) -> Result<Begun, PaymentError> {
         let is_chosen = |name: &str| choice.provider.is_empty() || choice.provider == name;
-        let mut offered = self.providers.offered.iter();
-        let provider = offered.find(|provider| is_chosen(provider.name()) && provider.takes(amount));
+        let provider = self.taking(amount).find(|provider| is_chosen(provider.name()));
         let provider = provider.ok_or(PaymentError::NoProvider)?;
         let payment = new_id();
         let new = NewPayment { id: payment, purpose, amount, provider: provider.name() };

@@ -88,8 +88,11 @@ impl Payments {
     /// Settles a day at somebody's request, also if the day before is not settled. If its bill cannot be read or compared,
     /// the settlement says why.
     pub async fn settle(&self, name: &str, day: Date) -> Result<DaySettlement, SettleError> {
+        self.settle_after(self.follows_unsettled(name, day).await?, name, day).await
+    }
+
+    async fn settle_after(&self, after_gap: bool, name: &str, day: Date) -> Result<DaySettlement, SettleError> {
         let (provider, billing) = self.billing(name, day).await?;
-        let after_gap = self.follows_unsettled(name, day).await?;
         // Its time is known from it, for the deletion of old lines.
         let run = Uuid::now_v7().to_string();
         match self.compare((provider, billing), (day, after_gap), &run).await {
@@ -217,11 +220,12 @@ impl Payments {
         }
         let due = self.store.payments().settlements_due(MAX_DAYS).await?;
         for (provider, day) in &due {
-            if self.follows_unsettled(provider, *day).await? && self.is_recent(provider, *day).await? {
+            let after_gap = self.follows_unsettled(provider, *day).await?;
+            if after_gap && self.is_recent(provider, *day).await? {
                 self.store.payments().settlement_failed(provider, *day, "the day before is not settled").await?;
                 continue;
             }
-            match self.settle(provider, *day).await {
+            match self.settle_after(after_gap, provider, *day).await {
                 Ok(_) => {}
                 // Its keys were taken away.
                 Err(error @ (SettleError::NoProvider(_) | SettleError::NotOver(_))) => {

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use url::form_urlencoded::{self, Serializer};
 
 use crate::PaymentError;
-use crate::china::{BILLING, id_in, in_china, is_yuan, number, shortened};
+use crate::china::{BILLING, id_in, in_china, is_yuan, merchant, number, shortened};
 use crate::https::HttpsClient;
 use crate::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report, ReportKind};
 use base::clock::Clock;
@@ -256,11 +256,6 @@ impl Alipay {
             Err(refusal) => Err(refusal.error()),
         }
     }
-}
-
-/// An account is a merchant together with the app in whose name it takes money.
-fn merchant(seller_id: &str, app_id: &str) -> String {
-    format!("{seller_id} with {app_id}")
 }
 
 /// The text that is signed.

@@ -241,8 +241,10 @@ impl Stripe {
         self.get(&format!("/v1/payment_intents/{intent}")).await
     }
 
-    /// A complete session without money waits for a slow method. Once that has failed, the session takes no other.
-    async fn state(&self, session: Session) -> anyhow::Result<ChargeState> {
+    /// The state of a session; `missing` if there is none. A complete session without money waits for a slow method. Once
+    /// that has failed, the session takes no other.
+    async fn state(&self, reference: &str, missing: ChargeState) -> anyhow::Result<ChargeState> {
+        let Some(session) = self.session(reference).await? else { return Ok(missing) };
         let state = session.state()?;
         let waits = state == ChargeState::Open && session.status.as_deref() == Some("complete");
         let Some(intent) = session.payment_intent.filter(|_| waits) else { return Ok(state) };
@@ -322,10 +324,7 @@ impl Provider for Stripe {
 
     async fn find(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
         let Some(reference) = &payment.reference else { return Ok(ChargeState::Open) };
-        match self.session(reference).await? {
-            Some(session) => self.state(session).await,
-            None => Ok(ChargeState::Open),
-        }
+        self.state(reference, ChargeState::Open).await
     }
 
     async fn close(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
@@ -334,10 +333,7 @@ impl Provider for Stripe {
         match self.ask::<Session>(Method::POST, &path, "", None).await? {
             Ok(expired) => expired.state(),
             // It is not open: it expired before, or was paid.
-            Err(_) => match self.session(reference).await? {
-                Some(session) => self.state(session).await,
-                None => Ok(ChargeState::Closed),
-            },
+            Err(_) => self.state(reference, ChargeState::Closed).await,
         }
     }
 

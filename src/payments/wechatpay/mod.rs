@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use url::form_urlencoded::byte_serialize;
 
 use crate::PaymentError;
-use crate::china::{self, id_in, in_china, number, shortened};
+use crate::china::{self, id_in, in_china, merchant, number, shortened};
 use crate::https::{Answer, HttpsClient};
 use crate::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report, ReportKind};
 use base::clock::Clock;
@@ -131,12 +131,6 @@ impl Transaction {
 
     fn paid(&self) -> Option<Money> {
         self.amount.as_ref().and_then(Amount::money)
-    }
-}
-
-impl WechatRefund {
-    fn outcome(&self) -> RefundOutcome {
-        outcome(&self.status)
     }
 }
 
@@ -256,11 +250,6 @@ impl WechatPay {
     }
 }
 
-/// An account is a merchant together with the app in whose name it takes money.
-fn merchant(mchid: &str, appid: &str) -> String {
-    format!("{mchid} with {appid}")
-}
-
 fn lifetime_end(charge: &Charge) -> Timestamp {
     charge.expires_at.clamp(charge.begun_at + MIN_LIFETIME, charge.begun_at + MAX_LIFETIME)
 }
@@ -362,7 +351,7 @@ impl Provider for WechatPay {
         match self.ask::<WechatRefund>(Method::POST, "/v3/refund/domestic/refunds", Some(&body)).await? {
             Ok(made) => {
                 ensure!(made.out_refund_no == number(refund.id.0), "WeChat Pay answered about another refund");
-                Ok(made.outcome())
+                Ok(outcome(&made.status))
             }
             // The merchant's balance may be enough later.
             Err(refusal) if refusal.code == "NOT_ENOUGH" => Err(refusal.error()),

@@ -6,7 +6,7 @@
 //! key, so no other can send them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
@@ -22,6 +22,7 @@ use uuid::Uuid;
 use super::{WechatPay, refusal};
 use crate::PaymentError;
 use base::config::WechatPayConfig;
+use base::locked;
 use base::rsa::{SigningKey, VerifyingKey};
 
 pub(super) const SERIAL: &str = "wechatpay-serial";
@@ -147,7 +148,7 @@ impl Signatures {
 
     fn known(&self, serial: &str) -> Option<VerifyingKey> {
         let own = self.public_key.as_ref().filter(|(id, _)| id == serial).map(|(_, key)| key.clone());
-        own.or_else(|| self.certificates.lock().unwrap_or_else(PoisonError::into_inner).get(serial).cloned())
+        own.or_else(|| locked(&self.certificates).get(serial).cloned())
     }
 }
 
@@ -199,7 +200,7 @@ impl WechatPay {
         });
         let is_signed = key.is_some_and(|key| signed.verify(key, self.clock.now()));
         ensure!(is_signed, "the certificates are not signed by one of them");
-        *self.signatures.certificates.lock().unwrap_or_else(PoisonError::into_inner) = keys;
+        *locked(&self.signatures.certificates) = keys;
         Ok(())
     }
 }
