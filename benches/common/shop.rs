@@ -11,7 +11,7 @@ use control::sales_admin::SaleCommand;
 use domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, Window};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use seckill::app::Services;
-use store::{self, GoodsDraft, SaleDraft, User};
+use store::{self, GoodsDraft, SaleDraft, SaveOptions, User};
 use uuid::Uuid;
 
 /// Sales created at the same time.
@@ -116,7 +116,7 @@ impl Shop {
                 mode: SaleMode::Rush,
                 eligibility: Default::default(),
             };
-            let sale = sales_admin.create_sale(draft, "bench").await?;
+            let sale = sales_admin.create_sale(draft, &SaveOptions::default(), "bench").await?;
             sales_admin.change(sale.id, SaleCommand::Start, "bench").await?;
             anyhow::Ok(sale.id)
         };

@@ -12,7 +12,7 @@ use domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, Waiting
 use engine::batching::Batch;
 use engine::redis::connection::{self, RedisConnection};
 use engine::waiting_rooms::places::{Gathered, Gathering};
-use store::{GoodsDraft, Joining, SaleDraft};
+use store::{GoodsDraft, Joining, SaleDraft, SaveOptions};
 use uuid::Uuid;
 
 use super::shop::Shop;
@@ -137,7 +137,7 @@ async fn waiting_room_sale(shop: &Shop) -> anyhow::Result<SaleId> {
         }),
         eligibility: Default::default(),
     };
-    let sale = sales_admin.create_sale(draft, "bench").await?;
+    let sale = sales_admin.create_sale(draft, &SaveOptions::default(), "bench").await?;
     tokio::time::sleep(JOINING_IN).await;
     Ok(sale.id)
 }

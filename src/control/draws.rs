@@ -37,15 +37,11 @@ impl Draws {
 
     /// Moves every draw on as far as it goes now.
     pub async fn step(&self) -> Result<(), StoreError> {
-        for sale in self.store.draws().due().await? {
-            if !self.backoff.is_waiting(&sale) {
-                self.backoff.record(sale, self.advance(sale).await.map_err(|error| format!("{error:#}")));
-            }
+        for sale in self.store.draws().due().await?.into_iter().filter(|sale| !self.backoff.is_waiting(sale)) {
+            self.backoff.record(sale, self.advance(sale).await);
         }
-        for sale in self.store.draws().to_tell().await? {
-            if !self.backoff.is_waiting(&sale) {
-                self.backoff.record(sale, self.tell(sale).await.map_err(|error| format!("{error:#}")));
-            }
+        for sale in self.store.draws().to_tell().await?.into_iter().filter(|sale| !self.backoff.is_waiting(sale)) {
+            self.backoff.record(sale, self.tell(sale).await);
         }
         self.store.draws().retire().await
     }

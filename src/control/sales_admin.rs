@@ -147,9 +147,7 @@ impl SalesAdmin {
         draft: GoodsDraft,
         actor: &str,
     ) -> Result<Option<Goods>, GoodsRefusal> {
-        let goods = self.store.goods().put(id, draft, actor, self.clock.now()).await?;
-        self.announce().await;
-        Ok(goods)
+        self.announced(self.store.goods().put(id, draft, actor, self.clock.now())).await
     }
 
     /// Changes the gallery of goods. With `versions`, only if the goods are in one of these versions.
@@ -160,16 +158,12 @@ impl SalesAdmin {
         change: GalleryChange,
         actor: &str,
     ) -> Result<Goods, GoodsRefusal> {
-        let goods = self.store.goods().change_gallery(id, versions, change, actor, self.clock.now()).await?;
-        self.announce().await;
-        Ok(goods)
+        self.announced(self.store.goods().change_gallery(id, versions, change, actor, self.clock.now())).await
     }
 
     /// Archives or restores goods. Goods of a running or scheduled sale cannot be archived.
     pub async fn archive_goods(&self, id: GoodsId, archive: bool, actor: &str) -> Result<Goods, GoodsRefusal> {
-        let goods = self.store.goods().archive(id, archive, actor, self.clock.now()).await?;
-        self.announce().await;
-        Ok(goods)
+        self.announced(self.store.goods().archive(id, archive, actor, self.clock.now())).await
     }
 
     /// Creates or renames a category.
@@ -179,16 +173,12 @@ impl SalesAdmin {
         draft: CategoryDraft,
         actor: &str,
     ) -> Result<Category, CategoryRefusal> {
-        let category = self.store.categories().put(id, draft, actor, self.clock.now()).await?;
-        self.announce().await;
-        Ok(category)
+        self.announced(self.store.categories().put(id, draft, actor, self.clock.now())).await
     }
 
     /// Puts the categories in this order. `ids` must name each category once.
     pub async fn order_categories(&self, ids: &[CategoryId], actor: &str) -> Result<Vec<Category>, CategoryRefusal> {
-        let categories = self.store.categories().reorder(ids, actor, self.clock.now()).await?;
-        self.announce().await;
-        Ok(categories)
+        self.announced(self.store.categories().reorder(ids, actor, self.clock.now())).await
     }
 
     /// Deletes a category. Its goods stay, without a category. With `only_unused`, a category with goods is not
@@ -200,9 +190,14 @@ impl SalesAdmin {
         only_unused: bool,
         actor: &str,
     ) -> Result<(), CategoryRefusal> {
-        self.store.categories().delete(id, versions, only_unused, actor, self.clock.now()).await?;
+        self.announced(self.store.categories().delete(id, versions, only_unused, actor, self.clock.now())).await
+    }
+
+    /// Makes a change, and reads the catalogue after it.
+    async fn announced<T, E>(&self, change: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let changed = change.await?;
         self.announce().await;
-        Ok(())
+        Ok(changed)
     }
 
     /// Reads the catalogue after a change. The change is already committed, so a failure here is only logged: every
@@ -213,16 +208,7 @@ impl SalesAdmin {
         }
     }
 
-    pub async fn create_sale(&self, draft: SaleDraft, actor: &str) -> Result<Sale, SaleRefusal> {
-        self.create_sale_with(draft, &SaveOptions::default(), actor).await
-    }
-
-    pub async fn create_sale_with(
-        &self,
-        draft: SaleDraft,
-        options: &SaveOptions,
-        actor: &str,
-    ) -> Result<Sale, SaleRefusal> {
+    pub async fn create_sale(&self, draft: SaleDraft, options: &SaveOptions, actor: &str) -> Result<Sale, SaleRefusal> {
         let sale = self.store.sales().create_with(&draft, options, actor, self.clock.now()).await?;
         self.announce_sales().await;
         Ok(sale)

@@ -135,10 +135,9 @@ impl Deposits {
 
     /// Returns every deposit that is due.
     pub async fn step(&self) -> Result<(), StoreError> {
-        for sale in self.store.deposits().sales_to_return_deposits().await? {
-            if !self.backoff.is_waiting(&sale) {
-                self.backoff.record(sale, self.give_back(sale).await.map_err(|error| error.to_string()));
-            }
+        let due = self.store.deposits().sales_to_return_deposits().await?;
+        for sale in due.into_iter().filter(|sale| !self.backoff.is_waiting(sale)) {
+            self.backoff.record(sale, self.give_back(sale).await);
         }
         Ok(())
     }

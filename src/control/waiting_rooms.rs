@@ -59,11 +59,9 @@ impl WaitingRoomSteps {
         let open = if self.gathering.is_some() { self.store.waiting_rooms().open_lists().await? } else { Vec::new() };
         let running = self.store.waiting_rooms().running().await?;
         locked(&self.lost).retain(|sale, _| open.contains(sale));
-        for sale in open.iter().chain(&running).copied().collect::<BTreeSet<_>>() {
-            if !self.backoff.is_waiting(&sale) {
-                let moved = self.follow(sale, open.contains(&sale), running.contains(&sale)).await;
-                self.backoff.record(sale, moved.map_err(|error| format!("{error:#}")));
-            }
+        let all: BTreeSet<SaleId> = open.iter().chain(&running).copied().collect();
+        for sale in all.into_iter().filter(|sale| !self.backoff.is_waiting(sale)) {
+            self.backoff.record(sale, self.follow(sale, open.contains(&sale), running.contains(&sale)).await);
         }
         Ok(())
     }

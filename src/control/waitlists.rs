@@ -35,10 +35,9 @@ impl Waitlists {
 
     /// Offers every free unit for which an account waits.
     pub async fn step(&self) -> Result<(), StoreError> {
-        for sale in self.store.waitlists().sales_with_waitlists().await? {
-            if !self.backoff.is_waiting(&sale.id) {
-                self.backoff.record(sale.id, self.advance(&sale).await.map_err(|error| format!("{error:#}")));
-            }
+        let waited = self.store.waitlists().sales_with_waitlists().await?;
+        for sale in waited.iter().filter(|sale| !self.backoff.is_waiting(&sale.id)) {
+            self.backoff.record(sale.id, self.advance(sale).await);
         }
         Ok(())
     }

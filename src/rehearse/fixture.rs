@@ -209,7 +209,7 @@ pub async fn announce(parts: &Parts, options: &Options) -> anyhow::Result<Sale> 
         eligibility: Default::default(),
     };
     let options = SaveOptions { announce: Announce::Schedule, shadow: true, ..SaveOptions::default() };
-    Ok(parts.sales_admin.create_sale_with(draft, &options, ACTOR).await?)
+    Ok(parts.sales_admin.create_sale(draft, &options, ACTOR).await?)
 }
 
 fn mode(name: ModeName) -> SaleMode {

@@ -74,6 +74,11 @@ impl ApiResponse {
         serde_json::from_slice(&self.body).ok()
     }
 
+    /// The body of a good response, if it parses as `T`.
+    pub(crate) fn good<'a, T: Deserialize<'a>>(&'a self) -> Option<T> {
+        self.read().filter(|_| self.class == ResponseClass::Good)
+    }
+
     fn none(reason: &str) -> ApiResponse {
         let class = ResponseClass::Error;
         ApiResponse { class, status: 0, code: reason.to_owned(), retry_after: None, body: Bytes::new() }
@@ -223,14 +228,4 @@ impl OrderResponse {
 #[derive(Deserialize)]
 pub struct PaymentResponse {
     pub checkout_url: String,
-}
-
-/// The order in a good response.
-pub(crate) fn order_response(response: &ApiResponse) -> Option<OrderResponse> {
-    response.read().filter(|_| response.class == ResponseClass::Good)
-}
-
-/// The id of the order in a good response to a purchase.
-pub fn order_in(response: &ApiResponse) -> Option<OrderId> {
-    order_response(response).map(|body| body.order.id)
 }

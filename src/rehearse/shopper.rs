@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::http::{
     ApiClient, ApiRequest, ApiResponse, ButtonResponse, EntryResponse, OrderResponse, PaymentResponse, TokenResponse,
-    TooEarlyResponse, order_in, order_response,
+    TooEarlyResponse,
 };
 use super::measure::{LoadRecorder, Milestone, ResponseClass, Step};
 use crate::load::{exponential, page_spread_ms};
@@ -166,8 +166,7 @@ impl SimulatedShopper<'_> {
         let mut failures = 0;
         while due < deadline {
             let response = self.get(Step::Button, due, &path).await;
-            let good = response.read::<ButtonResponse>().filter(|_| response.class == ResponseClass::Good);
-            let Some(button) = good else {
+            let Some(button) = response.good::<ButtonResponse>() else {
                 failures += 1;
                 if failures > MAX_POLL_FAILURES {
                     return Some(VisitOutcome::GaveUp);
@@ -253,7 +252,7 @@ impl SimulatedShopper<'_> {
         }
         let path = format!("/api/sales/{}/token", self.context.sale);
         let response = self.post(Step::Token, due, &path, "{}".into()).await;
-        match response.read::<TokenResponse>().filter(|_| response.class == ResponseClass::Good) {
+        match response.good::<TokenResponse>() {
             Some(TokenResponse { token, not_before }) => {
                 self.token = Some(token);
                 self.own_moment = not_before.map(|moment| self.instant(moment));
@@ -281,12 +280,12 @@ impl SimulatedShopper<'_> {
         };
         let at = Instant::now();
         let granted: Vec<OrderResponse> =
-            [Some(&first), second.as_ref()].into_iter().flatten().filter_map(order_response).collect();
+            [Some(&first), second.as_ref()].into_iter().flatten().filter_map(ApiResponse::good).collect();
         granted.iter().for_each(|granted| self.record.add_order(granted.order.id));
         if granted.len() == 2 && granted.iter().all(|granted| !granted.repeated) {
             self.record.violations.push("a double click was accepted twice".into());
         }
-        if let (Some(granted), Some(second)) = (order_response(&first), &second)
+        if let (Some(granted), Some(second)) = (first.good::<OrderResponse>(), &second)
             && second.status == 409
         {
             self.record.violations.push(format!("order {} was denied when asked for again", granted.order.id));
@@ -314,7 +313,7 @@ impl SimulatedShopper<'_> {
         let mut due = Instant::now();
         while !paid && Instant::now() < deadline {
             let response = self.get(Step::Status, due, &order_path).await;
-            paid = order_response(&response).is_some_and(|body| body.status() == Some(OrderStatus::Paid));
+            paid = response.good::<OrderResponse>().is_some_and(|body| body.status() == Some(OrderStatus::Paid));
             due = Instant::now() + Duration::from_secs(1);
         }
         self.record.paid = Some(paid);
@@ -358,7 +357,7 @@ pub async fn follow(
     let mut pause = Duration::from_millis(150);
     while granted.elapsed() < ORDER_TIMEOUT {
         let response = context.client.send(Step::Status, due, ApiRequest::get(&path, &account.cookie)).await;
-        match order_response(&response).and_then(|body| body.status()) {
+        match response.good().and_then(|body: OrderResponse| body.status()) {
             Some(OrderStatus::Unpaid | OrderStatus::Paid) => {
                 record.persisted_after = Some(granted.elapsed());
                 context.recorder.order_persisted(granted.elapsed());
@@ -421,19 +420,16 @@ pub async fn run_bot(context: Arc<LoadContext>, account: TestAccount, from: Inst
 
 /// Joins if the sale has a waiting room or a draw, then asks for units, with a made-up token as long as there is none.
 async fn try_once(context: Arc<LoadContext>, account: TestAccount, due: Instant, state: Arc<Mutex<BotState>>) {
-    let sale = context.sale;
-    let [place, entry] = ["place", "entry"].map(|what| format!("/api/sales/{sale}/{what}"));
+    let post = async |what: &str, json: String| {
+        let path = format!("/api/sales/{}/{what}", context.sale);
+        context.client.send(Step::Bot, due, ApiRequest::post(&path, &account.cookie, json)).await
+    };
     match context.mode {
         ModeName::Rush => {}
-        ModeName::WaitingRoom => {
-            let request = ApiRequest::post(&place, &account.cookie, "{}".into());
-            context.client.send(Step::Bot, due, request).await;
-        }
+        ModeName::WaitingRoom => drop(post("place", "{}".into()).await),
         ModeName::Draw => {
-            let request = ApiRequest::post(&entry, &account.cookie, "{}".into());
-            let response = context.client.send(Step::Bot, due, request).await;
-            let good = response.read::<EntryResponse>().filter(|_| response.class == ResponseClass::Good);
-            if let Some(order) = good.and_then(|answer| answer.entry.order_id) {
+            let response = post("entry", "{}".into()).await;
+            if let Some(order) = response.good().and_then(|answer: EntryResponse| answer.entry.order_id) {
                 won(&mut locked(&state), order);
             }
             return;
@@ -443,22 +439,17 @@ async fn try_once(context: Arc<LoadContext>, account: TestAccount, due: Instant,
     let token = match known {
         Some(token) => token,
         None => {
-            let path = format!("/api/sales/{sale}/token");
-            let request = ApiRequest::post(&path, &account.cookie, "{}".into());
-            let response = context.client.send(Step::Bot, due, request).await;
-            let good = response.read::<TokenResponse>().filter(|_| response.class == ResponseClass::Good);
-            let token = good.map(|body| body.token);
+            let response = post("token", "{}".into()).await;
+            let token = response.good().map(|body: TokenResponse| body.token);
             locked(&state).token.clone_from(&token);
             token.unwrap_or_else(|| "made-up".into())
         }
     };
-    let path = format!("/api/sales/{sale}/orders");
-    let body = format!(r#"{{"quantity":1,"token":"{token}"}}"#);
-    let response = context.client.send(Step::Bot, due, ApiRequest::post(&path, &account.cookie, body)).await;
+    let response = post("orders", format!(r#"{{"quantity":1,"token":"{token}"}}"#)).await;
     let mut state = locked(&state);
     state.sold_out |= response.code == "sold_out";
-    if let Some(order) = order_in(&response) {
-        won(&mut state, order);
+    if let Some(granted) = response.good::<OrderResponse>() {
+        won(&mut state, granted.order.id);
     }
 }
 

@@ -30,7 +30,7 @@ impl SimulatedShopper<'_> {
         let mut due = Instant::now();
         while due < deadline && failures <= MAX_FAILURES {
             let answer = self.get(Step::Turn, due, &line_path).await;
-            let Some(line) = answer.read::<LineResponse>().filter(|_| answer.class == ResponseClass::Good) else {
+            let Some(line) = answer.good::<LineResponse>() else {
                 failures += 1;
                 due = self.after(1_500, 1_500);
                 continue;
@@ -72,7 +72,7 @@ impl SimulatedShopper<'_> {
     async fn own_place(&mut self) -> Option<Serving> {
         let path = format!("/api/sales/{}/place", self.context.sale);
         let answer = self.get(Step::Turn, Instant::now(), &path).await;
-        let PlaceResponse { place } = answer.read().filter(|_| answer.class == ResponseClass::Good)?;
+        let PlaceResponse { place } = answer.good()?;
         Some(Serving { segment: place.segment, number: place.number? })
     }
 
@@ -90,7 +90,7 @@ impl SimulatedShopper<'_> {
         let mut due = self.after(DRAW_POLL_MS, DRAW_POLL_MS);
         while due < deadline && failures <= MAX_FAILURES {
             let answer = self.get(Step::Turn, due, &path).await;
-            match answer.read::<EntryResponse>().filter(|_| answer.class == ResponseClass::Good) {
+            match answer.good::<EntryResponse>() {
                 Some(EntryResponse { entry, .. }) if entry.order_id.is_some() => {
                     let Some(order) = entry.order_id else { continue };
                     self.record.add_order(order);

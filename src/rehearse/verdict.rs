@@ -30,6 +30,17 @@ pub enum CriterionStatus {
     Ok,
 }
 
+impl CriterionStatus {
+    /// Its class and accessible name in the page, its sign there, and its word on a terminal.
+    pub(crate) fn shown(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            CriterionStatus::Ok => ("ok", "✓", "ok  "),
+            CriterionStatus::Warn => ("warn", "!", "WARN"),
+            CriterionStatus::Fail => ("fail", "✗", "FAIL"),
+        }
+    }
+}
+
 /// One criterion of the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Criterion {

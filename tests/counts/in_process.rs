@@ -12,7 +12,7 @@ use domain::Role;
 use domain::{Bilingual, Currency, Money, Phase, Rush, SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
 use futures::future::join_all;
 use seckill::app::Services;
-use store::{GoodsDraft, SaleDraft, User};
+use store::{GoodsDraft, SaleDraft, SaveOptions, User};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tower::Service;
@@ -219,7 +219,7 @@ async fn open_sale(services: &Services, units: i64, mode: SaleMode) -> SaleId {
         mode,
         eligibility: Default::default(),
     };
-    let sale = sales_admin.create_sale(draft, "counts").await.unwrap();
+    let sale = sales_admin.create_sale(draft, &SaveOptions::default(), "counts").await.unwrap();
     if let Some(stock_sync) = &services.stock_sync {
         // Data control does this to load the sale into Redis.
         stock_sync.step().await.unwrap();

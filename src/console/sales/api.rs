@@ -114,7 +114,7 @@ pub async fn create(
     let options = SaveOptions { announce, overlap: overlap(new.allow_overlap), form_key, ..SaveOptions::default() };
     let draft = checked(SaleDraft::blank().with(&new))?;
     let warnings = plan_warnings(&draft, is_draft, shop.clock.now());
-    let sale = shop.sales_admin.create_sale_with(draft, &options, admin.actor()).await?;
+    let sale = shop.sales_admin.create_sale(draft, &options, admin.actor()).await?;
     let location = [(LOCATION, format!("/api/admin/sales/{}", sale.id))];
     Ok((StatusCode::CREATED, location, planned(&shop, sale, None, warnings).await?).into_response())
 }

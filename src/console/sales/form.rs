@@ -90,7 +90,7 @@ pub async fn create((State(shop), admin, visitor): StaffVisit<ManageSales>, Form
     form.draw_beacon = shop.config.draw_beacon;
     let refusal = match form.parse(shop.clock.now()) {
         Err(errors) => return page(&shop, &visitor, None, form, SaleFormState::with_errors(errors)).await,
-        Ok(draft) => match shop.sales_admin.create_sale_with(draft, &form.save_options(), admin.actor()).await {
+        Ok(draft) => match shop.sales_admin.create_sale(draft, &form.save_options(), admin.actor()).await {
             Ok(sale) => {
                 let done = if sale.state == domain::SaleState::Draft { "drafted" } else { "created" };
                 return Ok(see_other(&done_path(visitor.locale, "/admin", done, sale.id)));

@@ -30,16 +30,15 @@ pub use sampler::OpeningCounts;
 use self::sample::Point;
 use crate::stock_sync::StockSync;
 use base::clock::Clock;
-use base::counters::{CounterRegistry, CounterSnapshot};
+use base::counters::CounterRegistry;
 use base::locked;
 use base::periodic::{Periodic, run_every};
 use domain::{Alarm, SaleId, SaleState};
 use engine::catalogue::Catalogue;
 use engine::gate::Gate;
 use engine::pipeline::rabbit::Monitor;
-use sampler::CounterStore;
-use sampler::Sampler;
-use store::{Store, StoreError};
+use sampler::{CounterStore, Sampler};
+use store::Store;
 
 /// A watched sale is sampled once a second: fast enough to follow, cheap enough to leave on.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
@@ -74,12 +73,6 @@ struct Sources {
 struct SampleFeed {
     latest: watch::Sender<Option<Arc<Sample>>>,
     joined: Notify,
-}
-
-/// What all processes have counted about the requests of a sale.
-async fn counter_totals(sources: &Sources, sale: SaleId) -> Result<CounterSnapshot, StoreError> {
-    let counters = &sources.counter_store;
-    Ok(counters.mine(sale).plus(&counters.others(sale).await?))
 }
 
 type History = Arc<Mutex<VecDeque<Point>>>;
@@ -201,7 +194,7 @@ impl Cockpit {
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = self.closing.cancelled() => return self.remove(sale),
+                () = self.closing.cancelled() => return drop(locked(&self.watched).samplers.remove(&sale)),
                 () = feed.latest.closed() => if self.remove_unwatched(sale, &feed) {
                     // The sampler stops, so nothing would record later that its alarms ended.
                     return self.record_alarms(sale, recorded.get_or_insert_default(), &[]).await;
@@ -266,17 +259,13 @@ impl Cockpit {
         over
     }
 
-    fn remove(&self, sale: SaleId) {
-        locked(&self.watched).samplers.remove(&sale);
-    }
-
     /// Writes the counters, keeps live sales sampled, and merges the counters of ended processes, until stopped.
     pub async fn run(self, stop: CancellationToken) {
         let write = async {
             let mut periodic = Periodic::new("cockpit counters", SAMPLE_INTERVAL, &stop);
             while periodic.tick().await {
                 self.subscribe_to_live_sales();
-                self.sources.counter_store.retain(|sale| self.sources.catalogue.known(sale).is_some());
+                self.sources.counter_store.registry().retain(|sale| self.sources.catalogue.known(sale).is_some());
                 periodic.record(self.sources.counter_store.write().await);
             }
         };

@@ -10,9 +10,9 @@ use boxed::boxed;
 use jiff::Timestamp;
 use tracing::info;
 
+use super::Cockpit;
 use super::sample::{OrderFacts, Requests};
 use super::sampler::OpeningCounts;
-use super::{Cockpit, counter_totals};
 use base::clock::Clock;
 use base::revalidating_cache::{ComputationError, Known, RevalidatingCache};
 use domain::sale_digest::{ArrivalGroup, by_arrival};
@@ -126,8 +126,8 @@ impl FigureValue {
 impl Cockpit {
     /// The current figures of a sale, together with the figures of its digest.
     pub async fn report(&self, sale: Sale, read: ReadDigest) -> Result<SaleReport, StoreError> {
-        let store = &self.sources.store;
-        let counters = counter_totals(&self.sources, sale.id).await?;
+        let (store, counters) = (&self.sources.store, &self.sources.counter_store);
+        let counters = counters.mine(sale.id).plus(&counters.others(sale.id).await?);
         let counts = store.sales().count_orders(sale.id).await?;
         let draw = match store.draws().get(sale.id).await? {
             Some(draw) => {

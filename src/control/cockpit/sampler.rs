@@ -219,12 +219,7 @@ fn buckets(survey: Option<&Vec<(Bucket, BucketState)>>) -> Vec<BucketFacts> {
 async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> {
     let sale = sources.store.sales().get(id).await?.ok_or_else(|| anyhow::anyhow!("no such sale"))?;
     let line = match sale.mode.is_waiting_room() {
-        true => sources
-            .store
-            .waiting_rooms()
-            .get(id)
-            .await?
-            .map(|room| LineFacts { joined: room.joined, called: room.called }),
+        true => sources.store.waiting_rooms().get(id).await?,
         false => None,
     };
     let entries = match sale.mode.is_draw() {
@@ -242,7 +237,7 @@ async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> 
         waiting: sources.store.waitlists().count_waiters(id).await?,
         open_offers: sources.store.waitlists().count_open_offers(id).await?,
         entries,
-        line,
+        line: line.map(|room| LineFacts { joined: room.joined, called: room.called }),
     })
 }
 
@@ -338,11 +333,6 @@ impl CounterStore {
     /// What all other processes have counted, and this process under earlier names.
     pub(super) async fn others(&self, sale: SaleId) -> Result<CounterSnapshot, StoreError> {
         self.store.sales().counters_of_others(sale, &self.named(sale).0).await
-    }
-
-    /// Drops the counters of sales that no longer exist.
-    pub(super) fn retain(&self, exists: impl Fn(SaleId) -> bool) {
-        self.registry.retain(exists);
     }
 
     /// Writes the counters that have changed.

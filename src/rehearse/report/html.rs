@@ -4,7 +4,6 @@ use askama::Template;
 
 use super::{GroupTotals, RehearsalReport, SecondRow, StepRow, Times};
 use crate::options::VerdictLimits;
-use crate::verdict::CriterionStatus;
 use pages::filters;
 use pages::plot::{DotRow, LinePlot, QUANTILES, Scale, Series, bars, dots};
 
@@ -93,23 +92,6 @@ fn steps(report: &RehearsalReport, limits: VerdictLimits) -> String {
 }
 
 impl ReportPage<'_> {
-    /// The CSS class and the accessible name of a status.
-    fn class(&self, status: &CriterionStatus) -> &'static str {
-        match status {
-            CriterionStatus::Ok => "ok",
-            CriterionStatus::Warn => "warn",
-            CriterionStatus::Fail => "fail",
-        }
-    }
-
-    fn sign(&self, status: &CriterionStatus) -> &'static str {
-        match status {
-            CriterionStatus::Ok => "✓",
-            CriterionStatus::Warn => "!",
-            CriterionStatus::Fail => "✗",
-        }
-    }
-
     fn rung(&self) -> &'static str {
         match self.report.settings.rung {
             1 => "the database alone",

@@ -290,12 +290,7 @@ fn write_all(out: &mut String, report: &RehearsalReport) -> std::fmt::Result {
     }
     writeln!(out)?;
     for criterion in &report.criteria {
-        let status = match criterion.status {
-            CriterionStatus::Ok => "ok  ",
-            CriterionStatus::Warn => "WARN",
-            CriterionStatus::Fail => "FAIL",
-        };
-        writeln!(out, "{status}  {}: {}", criterion.what, criterion.found)?;
+        writeln!(out, "{}  {}: {}", criterion.status.shown().2, criterion.what, criterion.found)?;
     }
     write!(out, "\n{}", if report.go { "GO" } else { "NO GO" })
 }
