@@ -56,6 +56,13 @@ const RECONCILE_INTERVAL: Duration = Duration::from_secs(5);
 /// A multiple of a comparison's duration: a long one must leave Redis and the database to shoppers for most of the time.
 const RECONCILE_PAUSE_FACTOR: u32 = 5;
 
+/// A job whose step is a method of a handle.
+macro_rules! job {
+    ($name:literal, $interval:expr, $part:expr, $step:ident) => {
+        Job::new($name, $interval, $part, |part| async move { part.$step().await })
+    };
+}
+
 impl Services {
     pub fn control(&self) -> Control {
         let mut jobs = self.sale_jobs();
@@ -63,7 +70,7 @@ impl Services {
         jobs.extend(self.upkeep_jobs());
         let mut jobs: Vec<Job> = jobs.into_iter().map(|job| job.resting_while(self.rests())).collect();
         let packets = Arc::new(self.packet_settler());
-        jobs.push(Job::new("red packets", PACKETS_INTERVAL, packets, |packets| async move { packets.step().await }));
+        jobs.push(job!("red packets", PACKETS_INTERVAL, packets, step));
         Control { store: self.store.clone(), jobs, member: self.member.clone() }
     }
 
@@ -88,29 +95,24 @@ impl Services {
             Job::new("schedule", SCHEDULE_INTERVAL, schedule, |schedule| async move {
                 schedule.step(SCHEDULE_INTERVAL).await
             }),
-            Job::new("waiting rooms", WAITING_ROOMS_INTERVAL, rooms, |rooms| async move { rooms.step().await })
-                .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::WaitingRoom(_)))),
-            Job::new("turns", WAITING_ROOMS_INTERVAL, turns, |turns| async move { turns.step().await })
-                .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::WaitingRoom(_)))),
-            Job::new("draws", DRAWS_INTERVAL, draws, |draws| async move { draws.step().await })
-                .only_if(self.has_draws()),
-            Job::new("waitlists", WAITLISTS_INTERVAL, waitlists, |waitlists| async move { waitlists.step().await })
+            job!("waiting rooms", WAITING_ROOMS_INTERVAL, rooms, step)
+                .only_if(self.has_active(|sale| sale.mode.is_waiting_room())),
+            job!("turns", WAITING_ROOMS_INTERVAL, turns, step)
+                .only_if(self.has_active(|sale| sale.mode.is_waiting_room())),
+            job!("draws", DRAWS_INTERVAL, draws, step).only_if(self.has_draws()),
+            job!("waitlists", WAITLISTS_INTERVAL, waitlists, step)
                 .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::Rush))),
         ];
         match self.stock_sync.clone() {
             Some(sync) => {
-                let reconcile = Job::new("reconciliation", RECONCILE_INTERVAL, sync.clone(), |sync| async move {
-                    sync.reconcile().await
-                });
-                jobs.push(Job::new("stock sync", STOCK_SYNC_INTERVAL, sync, |sync| async move { sync.step().await }));
+                let reconcile = job!("reconciliation", RECONCILE_INTERVAL, sync.clone(), reconcile);
+                jobs.push(job!("stock sync", STOCK_SYNC_INTERVAL, sync, step));
                 // A comparison may take long, and an interrupted one leaves nothing half done.
                 jobs.push(reconcile.interruptible().with_pause(RECONCILE_PAUSE_FACTOR));
             }
             None => jobs.push(Job::new("stock sync", STOCK_SYNC_INTERVAL, store.clone(), schedule::retire_sales)),
         }
-        jobs.extend(self.allotter().map(|allotter| {
-            Job::new("allotment", ALLOT_INTERVAL, allotter, |allotter| async move { allotter.step().await })
-        }));
+        jobs.extend(self.allotter().map(|allotter| job!("allotment", ALLOT_INTERVAL, allotter, step)));
         jobs
     }
 
@@ -149,30 +151,23 @@ impl Services {
         let store = &self.store;
         let (expiry, payments) = (Arc::new(self.expiry()), &self.payments);
         let (deposits, parcels) = (Arc::new(Deposits::new(store.clone())), (store.clone(), self.config.delivered_days));
-        let mut jobs =
-            vec![
-                Job::new("overdue orders", ORDERS_INTERVAL, expiry.clone(), |expiry| async move {
-                    expiry.cancel_overdue().await
-                }),
-                Job::new("releases", ORDERS_INTERVAL, expiry, |expiry| async move { expiry.release().await }),
-                Job::new("refunds", ORDERS_INTERVAL, payments.clone(), |payments| async move {
-                    payments.refund_due().await
-                }),
-                Job::new("closing of payments", ORDERS_INTERVAL, payments.clone(), |payments| async move {
-                    payments.close_due().await?;
-                    payments.ask_due().await
-                }),
-                Job::new("order numbers", ORDERS_INTERVAL, store.clone(), |store| async move {
-                    store.orders().number_missing().await
-                }),
-                Job::new("deliveries", DELIVERIES_INTERVAL, parcels, |(store, days)| async move {
-                    deliver_overdue(&store, days).await
-                }),
-                Job::new("deposits", DEPOSITS_INTERVAL, deposits, |deposits| async move { deposits.step().await }),
-            ];
-        jobs.extend(self.sandbox.clone().map(|sandbox| {
-            Job::new("webhooks", ORDERS_INTERVAL, sandbox, |sandbox| async move { sandbox.deliver_due().await })
-        }));
+        let mut jobs = vec![
+            job!("overdue orders", ORDERS_INTERVAL, expiry.clone(), cancel_overdue),
+            job!("releases", ORDERS_INTERVAL, expiry, release),
+            job!("refunds", ORDERS_INTERVAL, payments.clone(), refund_due),
+            Job::new("closing of payments", ORDERS_INTERVAL, payments.clone(), |payments| async move {
+                payments.close_due().await?;
+                payments.ask_due().await
+            }),
+            Job::new("order numbers", ORDERS_INTERVAL, store.clone(), |store| async move {
+                store.orders().number_missing().await
+            }),
+            Job::new("deliveries", DELIVERIES_INTERVAL, parcels, |(store, days)| async move {
+                deliver_overdue(&store, days).await
+            }),
+            job!("deposits", DEPOSITS_INTERVAL, deposits, step),
+        ];
+        jobs.extend(self.sandbox.clone().map(|sandbox| job!("webhooks", ORDERS_INTERVAL, sandbox, deliver_due)));
         jobs
     }
 
@@ -180,16 +175,14 @@ impl Services {
     fn upkeep_jobs(&self) -> Vec<Job> {
         let (store, digests) = (&self.store, self.digests.clone());
         let mut jobs = vec![
-            Job::new("mail", MAIL_INTERVAL, self.mailer.clone(), |mailer| async move { mailer.step().await }),
-            Job::new("push", MAIL_INTERVAL, self.pusher.clone(), |pusher| async move { pusher.step().await }),
-            Job::new("events", EVENTS_INTERVAL, self.webhooks.clone(), |webhooks| async move { webhooks.step().await }),
+            job!("mail", MAIL_INTERVAL, self.mailer.clone(), step),
+            job!("push", MAIL_INTERVAL, self.pusher.clone(), step),
+            job!("events", EVENTS_INTERVAL, self.webhooks.clone(), step),
             Job::new("notices", NOTICES_INTERVAL, store.clone(), schedule::write_notices),
             Job::new("purge", PURGE_INTERVAL, store.clone(), schedule::purge),
             Job::new("books", BOOKS_INTERVAL, store.clone(), schedule::close_books),
-            Job::new("settlement", SETTLEMENT_INTERVAL, self.payments.clone(), |payments| async move {
-                payments.settle_due().await
-            }),
-            Job::new("digests of sales", DIGESTS_INTERVAL, digests, |digests| async move { digests.keep().await }),
+            job!("settlement", SETTLEMENT_INTERVAL, self.payments.clone(), settle_due),
+            job!("digests of sales", DIGESTS_INTERVAL, digests, keep),
         ];
         if let Some(monitor) = self.monitor.clone() {
             let part = (monitor, self.metrics.clone());

@@ -217,6 +217,9 @@ fn parse() -> anyhow::Result<(Task, Config)> {
 }
 
 fn command() -> Command {
+    let named = |name: &'static str, help: &'static str| Arg::new(name).long(name).help(help);
+    let flag = |name, help| named(name, help).action(ArgAction::SetTrue);
+    let date = |name, help| named(name, help).value_name("DATE").value_parser(|text: &str| text.parse::<Date>());
     let mut command = Command::new("seckill")
         .about("A flash-sale shop. Without a role or command it runs all four roles in one process.")
         .version(env!("CARGO_PKG_VERSION"))
@@ -231,39 +234,12 @@ fn command() -> Command {
                 .action(ArgAction::Append)
                 .num_args(0..),
         )
-        .arg(
-            Arg::new("resume")
-                .long("resume")
-                .help("audit: goes on where an interrupted one stopped")
-                .action(ArgAction::SetTrue),
-        )
-        .arg(
-            Arg::new("since")
-                .long("since")
-                .value_name("DATE")
-                .value_parser(|text: &str| text.parse::<Date>())
-                .help("audit: only what changed since this day began, such as 2026-11-28, at most 30 days ago"),
-        )
-        .arg(
-            Arg::new("dry-run")
-                .long("dry-run")
-                .help("migrate: lists what is pending and changes nothing")
-                .action(ArgAction::SetTrue),
-        )
-        .arg(
-            Arg::new("day")
-                .long("day")
-                .value_name("DATE")
-                .value_parser(|text: &str| text.parse::<Date>())
-                .help("settle: the provider's day, such as 2026-11-28 [the last one whose bill should be there]"),
-        )
-        .arg(
-            Arg::new("provider")
-                .long("provider")
-                .value_name("NAME")
-                .help("settle: only this provider, such as wechatpay"),
-        )
-        .arg(Arg::new("config").long("config").value_name("FILE").help("seckill.toml with keys like listen = \"…\""));
+        .arg(flag("resume", "audit: goes on where an interrupted one stopped"))
+        .arg(date("since", "audit: only what changed since this day began, such as 2026-11-28, at most 30 days ago"))
+        .arg(flag("dry-run", "migrate: lists what is pending and changes nothing"))
+        .arg(date("day", "settle: the provider's day, such as 2026-11-28 [the last one whose bill should be there]"))
+        .arg(named("provider", "settle: only this provider, such as wechatpay").value_name("NAME"))
+        .arg(named("config", "seckill.toml with keys like listen = \"…\"").value_name("FILE"));
     for &(name, help) in SETTINGS {
         command = command.arg(Arg::new(name).long(name).env(variable(name)).hide_env_values(true).help(help));
     }
