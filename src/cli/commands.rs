@@ -320,7 +320,8 @@ fn humantime_of(text: &str) -> anyhow::Result<std::time::Duration> {
 }
 
 impl TokenCommand {
-    pub fn parse(words: &[&str]) -> anyhow::Result<TokenCommand> {
+    /// `options` are of the token that is created.
+    pub fn parse(words: &[&str], options: TokenOptions) -> anyhow::Result<TokenCommand> {
         match words {
             ["list"] => Ok(TokenCommand::List),
             ["revoke", name] => Ok(TokenCommand::Revoke((*name).to_owned())),
@@ -330,16 +331,9 @@ impl TokenCommand {
                     text.parse().map_err(|()| anyhow::anyhow!("{text:?} is no scope; there are {all}"))
                 };
                 let scopes = scopes.iter().map(scope).collect::<Result<_, _>>()?;
-                Ok(TokenCommand::Create { name: (*name).to_owned(), scopes, options: TokenOptions::default() })
+                Ok(TokenCommand::Create { name: (*name).to_owned(), scopes, options })
             }
             _ => bail!("token needs: create NAME SCOPE..., list, or revoke NAME"),
-        }
-    }
-
-    pub fn with(self, given: TokenOptions) -> TokenCommand {
-        match self {
-            TokenCommand::Create { name, scopes, .. } => TokenCommand::Create { name, scopes, options: given },
-            other => other,
         }
     }
 

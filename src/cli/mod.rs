@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use jiff::civil::Date;
 use tokio::runtime::Runtime;
 use tracing_subscriber::prelude::*;
@@ -165,42 +165,12 @@ pub struct SettleOptions {
     pub provider: Option<String>,
 }
 
-const COMMANDS: [(&str, Task); 6] = [
-    ("migrate", Task::Migrate { dry_run: false }),
-    ("render", Task::Render),
-    ("doctor", Task::Doctor),
-    ("audit", Task::Audit { resume: false, since: None }),
-    ("openapi", Task::OpenApi),
-    ("settle", Task::Settle(SettleOptions { day: None, provider: None })),
-];
-
 /// Reads the command line, the environment and the file. Ends the process on `--help` and on unknown flags.
 fn parse() -> anyhow::Result<(Task, Config)> {
     let matches = command().get_matches();
     config::check_variables(std::env::vars_os())?;
-    let words: Vec<&str> = matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect();
-    let task = match options::read(&words, &matches)? {
-        Some(options) => Task::Rehearse(Box::new(options)),
-        None => match (task(&words, matches.get_flag("resume"))?, matches.get_flag("dry-run")) {
-            (Task::Migrate { .. }, dry_run) => Task::Migrate { dry_run },
-            (_, true) => bail!("--dry-run belongs to migrate"),
-            (task, false) => task,
-        },
-    };
-    let (day, provider) = (matches.get_one::<Date>("day").copied(), matches.get_one::<String>("provider").cloned());
-    let since = matches.get_one::<Date>("since").copied();
-    let task = match task {
-        Task::Audit { resume: true, .. } if since.is_some() => bail!("--since and --resume do not go together"),
-        Task::Audit { resume, .. } => Task::Audit { resume, since },
-        _ if since.is_some() => bail!("--since belongs to audit"),
-        task => task,
-    };
-    let task = match task {
-        Task::Settle(_) => Task::Settle(SettleOptions { day, provider }),
-        Task::Token(command) => Task::Token(command.with(TokenOptions::read(&matches)?)),
-        _ if day.is_some() || provider.is_some() => bail!("--day and --provider belong to settle"),
-        task => task,
-    };
+    let words = words(&matches);
+    let task = task(&words, &matches)?;
     let name = match &task {
         Task::Run(roles) if roles.len() == ProcessRole::ALL.len() => "all".to_owned(),
         Task::Run(_) => words.join("+"),
@@ -246,31 +216,47 @@ fn command() -> Command {
     command.args(TokenOptions::flags()).args(options::flags())
 }
 
-fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
-    if resume {
-        return if words == ["audit"] {
-            Ok(Task::Audit { resume, since: None })
-        } else {
-            bail!("--resume belongs to audit")
-        };
+fn words(matches: &ArgMatches) -> Vec<&str> {
+    matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect()
+}
+
+/// What the words and their flags ask for.
+fn task(words: &[&str], matches: &ArgMatches) -> anyhow::Result<Task> {
+    let (resume, dry_run) = (matches.get_flag("resume"), matches.get_flag("dry-run"));
+    let (since, day) = (matches.get_one("since").copied(), matches.get_one("day").copied());
+    let provider = matches.get_one::<String>("provider").cloned();
+    let flags = [
+        (resume, "audit", "--resume belongs to audit"),
+        (dry_run, "migrate", "--dry-run belongs to migrate"),
+        (since.is_some(), "audit", "--since belongs to audit"),
+        (day.is_some() || provider.is_some(), "settle", "--day and --provider belong to settle"),
+        (resume && since.is_some(), "", "--since and --resume do not go together"),
+    ];
+    if let Some((.., problem)) = flags.into_iter().find(|(is_given, command, _)| *is_given && words != [*command]) {
+        bail!(problem);
     }
-    if let [one] = words
-        && let Some((_, task)) = COMMANDS.iter().find(|(name, _)| name == one)
-    {
-        return Ok(task.clone());
+    if let Some(options) = options::read(words, matches)? {
+        return Ok(Task::Rehearse(Box::new(options)));
     }
-    if let ["token", rest @ ..] = words {
-        return TokenCommand::parse(rest).map(Task::Token);
-    }
-    if let ["verify-draw", files @ ..] = words {
-        return Ok(Task::VerifyDraw(draw_files(files)?));
-    }
-    if let [command, named @ ..] = words
-        && let Some((_, reset)) = Reset::COMMANDS.iter().find(|(name, _)| name == command)
-    {
-        let [username] = named else { bail!("{command} needs the name of one account") };
-        return Ok(Task::Reset(*reset, (*username).to_owned()));
-    }
+    Ok(match words {
+        [] => Task::Run(ProcessRole::ALL.to_vec()),
+        ["migrate"] => Task::Migrate { dry_run },
+        ["render"] => Task::Render,
+        ["doctor"] => Task::Doctor,
+        ["audit"] => Task::Audit { resume, since },
+        ["openapi"] => Task::OpenApi,
+        ["settle"] => Task::Settle(SettleOptions { day, provider }),
+        ["token", rest @ ..] => Task::Token(TokenCommand::parse(rest, TokenOptions::read(matches)?)?),
+        ["verify-draw", files @ ..] => Task::VerifyDraw(draw_files(files)?),
+        [command, named @ ..] => match (Reset::COMMANDS.iter().find(|(name, _)| name == command), named) {
+            (Some((_, reset)), [username]) => Task::Reset(*reset, (*username).to_owned()),
+            (Some(_), _) => bail!("{command} needs the name of one account"),
+            (None, _) => Task::Run(roles(words)?),
+        },
+    })
+}
+
+fn roles(words: &[&str]) -> anyhow::Result<Vec<ProcessRole>> {
     let mut roles = Vec::new();
     for name in words {
         match name.parse() {
@@ -279,7 +265,7 @@ fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
             Err(()) => bail!("{name:?} is neither a role (serve, relay, consume, control) nor, alone, a command"),
         }
     }
-    Ok(Task::Run(if roles.is_empty() { ProcessRole::ALL.to_vec() } else { roles }))
+    Ok(roles)
 }
 
 fn draw_files(words: &[&str]) -> anyhow::Result<DrawFiles> {
@@ -295,27 +281,43 @@ fn draw_files(words: &[&str]) -> anyhow::Result<DrawFiles> {
 mod tests {
     use super::*;
 
+    /// The task of a command line.
+    fn task(line: &[&str]) -> anyhow::Result<Task> {
+        let matches = command().try_get_matches_from([&["seckill"], line].concat())?;
+        super::task(&words(&matches), &matches)
+    }
+
     #[test]
     fn roles_and_commands_are_recognized() {
-        assert_eq!(task(&[], false).unwrap(), Task::Run(ProcessRole::ALL.to_vec()));
-        assert_eq!(task(&["relay", "relay"], false).unwrap(), Task::Run(vec![ProcessRole::Relay]));
-        assert_eq!(task(&["audit"], false).unwrap(), Task::Audit { resume: false, since: None });
-        assert!(task(&["audit", "serve"], false).is_err());
-        assert_eq!(task(&["audit"], true).unwrap(), Task::Audit { resume: true, since: None });
-        assert!(task(&["migrate"], true).is_err() && task(&[], true).is_err());
-        assert!(task(&["sell"], false).is_err());
+        assert_eq!(task(&[]).unwrap(), Task::Run(ProcessRole::ALL.to_vec()));
+        assert_eq!(task(&["relay", "relay"]).unwrap(), Task::Run(vec![ProcessRole::Relay]));
+        assert_eq!(task(&["audit"]).unwrap(), Task::Audit { resume: false, since: None });
+        assert!(task(&["audit", "serve"]).is_err());
+        assert_eq!(task(&["audit", "--resume"]).unwrap(), Task::Audit { resume: true, since: None });
+        let since = Some(Date::constant(2026, 11, 28));
+        assert_eq!(task(&["audit", "--since", "2026-11-28"]).unwrap(), Task::Audit { resume: false, since });
+        assert_eq!(task(&["migrate", "--dry-run"]).unwrap(), Task::Migrate { dry_run: true });
+        let settle = SettleOptions { day: None, provider: Some("alipay".to_owned()) };
+        assert_eq!(task(&["settle", "--provider", "alipay"]).unwrap(), Task::Settle(settle));
+        assert!(task(&["migrate", "--resume"]).is_err() && task(&["--resume"]).is_err());
+        assert!(task(&["audit", "--dry-run"]).is_err() && task(&["rehearse", "--resume"]).is_err());
+        assert!(
+            task(&["serve", "--since", "2026-11-28"]).is_err() && task(&["audit", "--provider", "alipay"]).is_err()
+        );
+        assert!(task(&["audit", "--resume", "--since", "2026-11-28"]).is_err());
+        assert!(task(&["sell"]).is_err());
         let entry = "13f3e4f432cda1f2183cfb0fbeb7cc79";
         let files = DrawFiles { proof: "a".into(), entries: "b".into(), asked: vec![entry.parse().unwrap()] };
-        assert_eq!(task(&["verify-draw", "a", "b", entry], false).unwrap(), Task::VerifyDraw(files));
-        assert!(task(&["verify-draw", "a"], false).is_err() && task(&["verify-draw", "a", "b", "c"], false).is_err());
+        assert_eq!(task(&["verify-draw", "a", "b", entry]).unwrap(), Task::VerifyDraw(files));
+        assert!(task(&["verify-draw", "a"]).is_err() && task(&["verify-draw", "a", "b", "c"]).is_err());
         for (command, reset) in Reset::COMMANDS {
-            assert_eq!(task(&[command, "admin"], false).unwrap(), Task::Reset(reset, "admin".to_owned()));
-            assert!(task(&[command], false).is_err() && task(&[command, "a", "b"], false).is_err());
+            assert_eq!(task(&[command, "admin"]).unwrap(), Task::Reset(reset, "admin".to_owned()));
+            assert!(task(&[command]).is_err() && task(&[command, "a", "b"]).is_err());
         }
         let revoke = TokenCommand::Revoke("till".to_owned());
-        assert_eq!(task(&["token", "revoke", "till"], false).unwrap(), Task::Token(revoke));
+        assert_eq!(task(&["token", "revoke", "till"]).unwrap(), Task::Token(revoke));
         for wrong in [&["token"][..], &["token", "create", "till"], &["token", "create", "till", "everything"]] {
-            assert!(task(wrong, false).is_err(), "{wrong:?}");
+            assert!(task(wrong).is_err(), "{wrong:?}");
         }
         command().debug_assert();
     }
