@@ -234,7 +234,7 @@ pub struct DriftSince {
 }
 
 /// All numbers of a sale at one instant.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Sample {
     pub at: Timestamp,
     pub gate: Part<GateFacts>,

@@ -1,7 +1,7 @@
 //! Samples one sale. All engines are queried at the same time, each with its own deadline, so that one that is down
 //! does not delay the others. Also what a process writes down for this: its counters, and the opening of each sale.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,17 +91,16 @@ impl Sampler {
         );
         let now = sources.clock.now();
         let numbers = self.add_up(others);
-        let last = self.last.take();
-        let last = last.as_ref();
+        let last = self.last.take().unwrap_or_default();
         let buckets = buckets(stock.as_ref().and_then(Option::as_ref));
         let stock = stock.map(|read| {
             let facts = read.map(|survey| StockCounters::of_sale(&survey)).map(|loaded| StockFacts {
                 booked: loaded.map(|loaded| loaded.booked),
                 outbox: loaded.map_or(0, |loaded| loaded.outbox),
             });
-            last.and_then(|last| last.stock.clone()).unwrap_or_default().after(facts, now)
+            last.stock.unwrap_or_default().after(facts, now)
         });
-        let queue = queue.map(|read| last.and_then(|last| last.queue.clone()).unwrap_or_default().after(read, now));
+        let queue = queue.map(|read| last.queue.unwrap_or_default().after(read, now));
         let requests = numbers.as_ref().map(Requests::of);
         let p99_ms = numbers.as_ref().and_then(|numbers| numbers.wait_ms(0.99));
         let opening = numbers.as_ref().and_then(OpeningCounts::of);
@@ -109,19 +108,17 @@ impl Sampler {
         let mut sample = Sample {
             at: now,
             gate: self.gate_facts(now),
-            sale: last.map(|last| last.sale.clone()).unwrap_or_default().after(sale, now),
-            requests: last.map(|last| last.requests.clone()).unwrap_or_default().after(requests, now),
-            orders: last.map(|last| last.orders.clone()).unwrap_or_default().after(orders, now),
-            drift: drift_since(sale, stock.as_ref(), last, now),
+            sale: last.sale.after(sale, now),
+            requests: last.requests.after(requests, now),
+            orders: last.orders.after(orders, now),
+            drift: drift_since(sale, stock.as_ref(), last.drift, now),
             point: self.point(numbers, sale, stock.as_ref(), queue.as_ref(), now),
             stock,
             buckets,
             queue,
-            alarms: Vec::new(),
-            events: events.or(last.map(|last| last.events.clone())).unwrap_or_default(),
-            moods: BTreeMap::new(),
-            verdict: Vec::new(),
+            events: events.unwrap_or(last.events),
             opening,
+            ..Sample::default()
         };
         sample.point.left = sample.left();
         sample.point.paid_units = orders.map(|orders| orders.paid_units);
@@ -264,14 +261,13 @@ fn rates(before: &CounterReading, now: &CounterReading, point: &mut Point) {
 fn drift_since(
     sale: Option<SaleFacts>,
     stock: Option<&Part<StockFacts>>,
-    last: Option<&Sample>,
+    before: Option<DriftSince>,
     now: Timestamp,
 ) -> Option<DriftSince> {
     let (sale, stock) = (sale?, stock?.value?);
     let totals =
         StockTotals { booked: stock.booked?, sold: sale.sold, unreleased: sale.unreleased, outbox: stock.outbox };
     let drift = drift(totals);
-    let before = last.and_then(|last| last.drift);
     let same = before.filter(|before| std::mem::discriminant(&before.drift) == std::mem::discriminant(&drift));
     Some(DriftSince { drift, since: same.map_or(now, |before| before.since) })
 }
