@@ -40,9 +40,9 @@ impl Webhook {
         format!("{VERSION},{}", STANDARD.encode(signature))
     }
 
-    /// Verifies that one of the delivery's signatures fits its id, time and raw body, in constant time. Returns when it
-    /// was signed.
-    pub(super) fn verify(&self, body: &[u8], headers: &HeaderMap) -> anyhow::Result<SignedAt> {
+    /// Verifies that one of the delivery's signatures fits its id, time and raw body, in constant time, and that it was
+    /// signed just now, by the sender's clock.
+    pub(super) fn verify(&self, body: &[u8], headers: &HeaderMap, now: Timestamp) -> anyhow::Result<()> {
         let header = |name| headers.get(name).with_context(|| format!("no {name}"))?.to_str().context(name);
         let seconds: i64 = header(TIMESTAMP)?.parse()?;
         let content = signed_content(header(ID)?, seconds, body);
@@ -53,7 +53,8 @@ impl Webhook {
             _ => false,
         };
         ensure!(header(SIGNATURE)?.split(' ').any(fits), "no signature fits");
-        Ok(SignedAt { seconds })
+        ensure!(seconds.abs_diff(now.as_second()) <= TOLERANCE, "too old, or of the future");
+        Ok(())
     }
 }
 
@@ -61,23 +62,9 @@ fn signed_content(id: &str, seconds: i64, body: &[u8]) -> Vec<u8> {
     [format!("{id}.{seconds}.").as_bytes(), body].concat()
 }
 
-/// When a delivery was signed, by the sender's clock.
-#[derive(Debug)]
-pub(super) struct SignedAt {
-    seconds: i64,
-}
-
-impl SignedAt {
-    pub(super) fn verify(&self, now: Timestamp) -> anyhow::Result<()> {
-        ensure!(self.seconds.abs_diff(now.as_second()) <= TOLERANCE, "too old, or of the future");
-        Ok(())
-    }
-}
-
 /// How long the shop may take to answer. Delivery is retried, so it need not be long.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-#[derive(Debug)]
 pub(super) struct WebhookClient {
     client: Client<HttpConnector, Full<Bytes>>,
     to: Uri,
@@ -145,7 +132,7 @@ mod tests {
         let at = Timestamp::from_second(1_800_000_000).unwrap();
         let signature = webhook().sign("msg_1", at, BODY);
         let verifies = |id: &str, timestamp: &str, signature: &str, body: &[u8]| {
-            webhook().verify(body, &headers(id, timestamp, signature)).is_ok()
+            webhook().verify(body, &headers(id, timestamp, signature), at).is_ok()
         };
         assert!(verifies("msg_1", "1800000000", &signature, BODY));
         assert!(verifies("msg_1", "1800000000", &format!("v1a,AAAA v1,AAAA {signature}"), BODY), "one of several");
@@ -160,7 +147,7 @@ mod tests {
         for missing in [ID, TIMESTAMP, SIGNATURE] {
             let mut headers = headers("msg_1", "1800000000", &signature);
             headers.remove(missing);
-            assert!(webhook().verify(BODY, &headers).is_err(), "without {missing}");
+            assert!(webhook().verify(BODY, &headers, at).is_err(), "without {missing}");
         }
     }
 
@@ -168,8 +155,7 @@ mod tests {
     fn webhook_is_accepted_for_five_minutes() {
         let at = Timestamp::from_second(1_800_000_000).unwrap();
         let headers = headers("msg_1", "1800000000", &webhook().sign("msg_1", at, BODY));
-        let signed = webhook().verify(BODY, &headers).unwrap();
-        let verifies_at = |seconds| signed.verify(Timestamp::from_second(seconds).unwrap()).is_ok();
+        let verifies_at = |seconds| webhook().verify(BODY, &headers, Timestamp::from_second(seconds).unwrap()).is_ok();
         assert!(verifies_at(1_800_000_300) && verifies_at(1_799_999_700));
         assert!(!verifies_at(1_800_000_301) && !verifies_at(1_799_999_699));
     }

@@ -38,7 +38,7 @@ impl Alipay {
         };
         // Addresses begin with http:// at times. Nothing but TLS says that the file is Alipay's.
         let url = match url.strip_prefix("http://") {
-            Some(rest) if !self.is_test => format!("https://{rest}"),
+            Some(rest) if !self.config.is_test => format!("https://{rest}"),
             _ => url,
         };
         let file = self.client.download(&Request::get(url).body(Bytes::new())?, |_| {}).await?;

@@ -33,7 +33,6 @@ use crate::https::HttpsClient;
 use crate::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report, ReportKind};
 use base::clock::Clock;
 use base::config::AlipayConfig;
-use base::rsa::{SigningKey, VerifyingKey};
 use base::tls::ClientTls;
 use domain::{Currency, Money, PaymentId};
 use store::{Checkout, Payment, Refund};
@@ -51,15 +50,8 @@ const MAX_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// An app of a merchant at Alipay.
 pub struct Alipay {
-    app_id: String,
+    config: AlipayConfig,
     merchant: String,
-    key: SigningKey,
-    /// Several while one is replaced.
-    alipay_keys: Vec<VerifyingKey>,
-    gateway: String,
-    /// Whether payers on a computer scan a QR code on the shop's page.
-    shows_code: bool,
-    is_test: bool,
     client: HttpsClient,
     /// The origin of the shop.
     shop: String,
@@ -148,13 +140,8 @@ impl Alipay {
     /// `shop` is the origin of the shop.
     pub fn new(config: &AlipayConfig, tls: &ClientTls, shop: &str, clock: &Clock) -> Alipay {
         Alipay {
-            app_id: config.app_id.clone(),
             merchant: merchant(&config.seller_id, &config.app_id),
-            key: config.key.clone(),
-            alipay_keys: config.alipay_keys.clone(),
-            gateway: format!("{}/gateway.do", config.api),
-            shows_code: config.shows_code,
-            is_test: config.is_test,
+            config: config.clone(),
             client: HttpsClient::new(tls),
             shop: shop.to_owned(),
             clock: clock.clone(),
@@ -174,7 +161,7 @@ impl Alipay {
         back: Option<&str>,
     ) -> anyhow::Result<BTreeMap<&'static str, String>> {
         let mut parameters = BTreeMap::from([
-            ("app_id", self.app_id.clone()),
+            ("app_id", self.config.app_id.clone()),
             ("method", method.to_owned()),
             ("format", "JSON".to_owned()),
             ("charset", "utf-8".to_owned()),
@@ -185,7 +172,7 @@ impl Alipay {
             ("biz_content", content.to_string()),
         ]);
         parameters.extend(back.map(|back| ("return_url", back.to_owned())));
-        let signature = self.key.sign(joined(&parameters).as_bytes())?;
+        let signature = self.config.key.sign(joined(&parameters).as_bytes())?;
         parameters.insert("sign", signature);
         Ok(parameters)
     }
@@ -225,11 +212,12 @@ impl Alipay {
 
     /// Whether a text has the signature of one of Alipay's keys.
     fn is_signed(&self, text: &[u8], sign: &str) -> bool {
-        self.alipay_keys.iter().any(|key| key.verifies(text, sign))
+        self.config.alipay_keys.iter().any(|key| key.verifies(text, sign))
     }
 
     fn address(&self, parameters: &BTreeMap<&str, String>) -> String {
-        format!("{}?{}", self.gateway, Serializer::new(String::new()).extend_pairs(parameters).finish())
+        let query = Serializer::new(String::new()).extend_pairs(parameters).finish();
+        format!("{}/gateway.do?{query}", self.config.api)
     }
 
     /// The trade of a payment; `None` if Alipay does not have it.
@@ -275,7 +263,7 @@ impl Provider for Alipay {
     }
 
     fn is_test(&self) -> bool {
-        self.is_test
+        self.config.is_test
     }
 
     /// WeChat opens no page of Alipay.
@@ -307,7 +295,7 @@ impl Provider for Alipay {
             content["product_code"] = "QUICK_WAP_WAY".into();
             content["quit_url"] = format!("{}{}", self.shop, charge.return_path).into();
             page("alipay.trade.wap.pay", &content)?
-        } else if self.shows_code {
+        } else if self.config.shows_code {
             let begun = self.ask::<Precreated>("alipay.trade.precreate", &content).await?;
             let text = begun.map_err(Refusal::error)?.qr_code;
             Checkout::Scan { text, expires_at: charge.expires_at.min(charge.begun_at + MAX_SCAN_LIFETIME) }

@@ -42,11 +42,11 @@ impl WechatPay {
         let file = self.client.download(&self.download(&at.download_url)?, |part| sum.update(part)).await?;
         let fits = hex::encode(sum.finish().as_ref()).eq_ignore_ascii_case(&at.hash_value);
         ensure!(fits, "the bill that was downloaded is not the one that WeChat Pay announced (SHA-1)");
-        Ok(Some(read(file, self.mchid.clone())))
+        Ok(Some(read(file, self.config.mchid.clone())))
     }
 
     fn download(&self, url: &str) -> anyhow::Result<Request<Bytes>> {
-        ensure!(url.starts_with("https://") || self.is_test, "a bill at an address that is not https");
+        ensure!(url.starts_with("https://") || self.config.is_test, "a bill at an address that is not https");
         let mut request =
             Request::get(url).header(header::ACCEPT, "application/json").header(header::USER_AGENT, USER_AGENT);
         if let Some(id) = self.signatures.public_key_id() {

@@ -45,12 +45,9 @@ const USER_AGENT: &str = concat!("seckill/", env!("CARGO_PKG_VERSION"));
 
 /// An account of a merchant at WeChat Pay.
 pub struct WechatPay {
-    mchid: String,
-    appid: String,
+    config: WechatPayConfig,
     merchant: String,
     signatures: Signatures,
-    api: String,
-    is_test: bool,
     client: HttpsClient,
     /// The origin of the shop.
     shop: String,
@@ -150,12 +147,9 @@ impl WechatPay {
     /// `shop` is the origin of the shop.
     pub fn new(config: &WechatPayConfig, tls: &ClientTls, shop: &str, clock: &Clock) -> anyhow::Result<WechatPay> {
         Ok(WechatPay {
-            mchid: config.mchid.clone(),
-            appid: config.appid.clone(),
             merchant: merchant(&config.mchid, &config.appid),
             signatures: Signatures::new(config)?,
-            api: config.api.clone(),
-            is_test: config.is_test,
+            config: config.clone(),
             client: HttpsClient::new(tls),
             shop: shop.to_owned(),
             clock: clock.clone(),
@@ -193,7 +187,7 @@ impl WechatPay {
     async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let signed = self.signatures.authorization(&method, path, self.clock.now(), &body)?;
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.api));
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.config.api));
         if !body.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
@@ -209,11 +203,11 @@ impl WechatPay {
     /// The order of a payment; `None` if WeChat Pay does not have it.
     async fn transaction(&self, id: PaymentId) -> anyhow::Result<Option<Transaction>> {
         let number = number(id.0);
-        let path = format!("/v3/pay/transactions/out-trade-no/{number}?mchid={}", self.mchid);
+        let path = format!("/v3/pay/transactions/out-trade-no/{number}?mchid={}", self.config.mchid);
         match self.ask::<Transaction>(Method::GET, &path, None).await? {
             Ok(found) => {
-                let is_ours = found.mchid == self.mchid && found.appid == self.appid && found.out_trade_no == number;
-                ensure!(is_ours, "WeChat Pay answered about another order");
+                let is_ours = found.mchid == self.config.mchid && found.appid == self.config.appid;
+                ensure!(is_ours && found.out_trade_no == number, "WeChat Pay answered about another order");
                 Ok(Some(found))
             }
             Err(refusal) if refusal.is_unknown_order() => Ok(None),
@@ -226,8 +220,8 @@ impl WechatPay {
         let ends = lifetime_end(charge);
         let title = if charge.title.trim().is_empty() { &charge.subject } else { &charge.title };
         let mut order = json!({
-            "appid": self.appid,
-            "mchid": self.mchid,
+            "appid": self.config.appid,
+            "mchid": self.config.mchid,
             "description": shortened(title, MAX_TITLE_BYTES),
             "out_trade_no": number(charge.payment.0),
             "time_expire": in_china(ends, "%Y-%m-%dT%H:%M:%S+08:00"),
@@ -278,7 +272,7 @@ impl Provider for WechatPay {
     }
 
     fn is_test(&self) -> bool {
-        self.is_test
+        self.config.is_test
     }
 
     /// Its page for browsers refuses WeChat's own, where only JSAPI pays.
@@ -307,7 +301,10 @@ impl Provider for WechatPay {
             None => Checkout::Scan { text: told("code_url")?, expires_at: lifetime_end(charge).min(charge.expires_at) },
             Some(_) => {
                 let url = told("h5_url")?;
-                ensure!(url.starts_with("https://") || self.is_test, "an order with an address that is not https");
+                ensure!(
+                    url.starts_with("https://") || self.config.is_test,
+                    "an order with an address that is not https"
+                );
                 let back = format!("{}{}", self.shop, charge.waiting_path);
                 Checkout::Redirect(format!(
                     "{url}&redirect_url={}",
@@ -324,7 +321,7 @@ impl Provider for WechatPay {
 
     async fn close(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
         let path = format!("/v3/pay/transactions/out-trade-no/{}/close", number(payment.id.0));
-        let refusal = match self.ask::<()>(Method::POST, &path, Some(&json!({"mchid": self.mchid}))).await? {
+        let refusal = match self.ask::<()>(Method::POST, &path, Some(&json!({"mchid": self.config.mchid}))).await? {
             Ok(()) => return Ok(ChargeState::Closed),
             Err(refusal) if refusal.is_unknown_order() => return Ok(ChargeState::Closed),
             Err(refusal) => refusal,
@@ -443,7 +440,7 @@ impl WechatPay {
             refund: id_in(&refund.out_refund_no).parse().ok(),
             amount: Some(Money::new(refund.amount.refund, currency.ok_or(PaymentError::Malformed)?)),
             // The app is not named here.
-            merchant: Some(merchant(&refund.mchid, &self.appid)),
+            merchant: Some(merchant(&refund.mchid, &self.config.appid)),
             reason,
             ..Report::default()
         }))

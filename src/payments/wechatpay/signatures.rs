@@ -23,7 +23,7 @@ use super::{WechatPay, refusal};
 use crate::PaymentError;
 use base::config::WechatPayConfig;
 use base::locked;
-use base::rsa::{SigningKey, VerifyingKey};
+use base::rsa::VerifyingKey;
 
 pub(super) const SERIAL: &str = "wechatpay-serial";
 pub(super) const SIGNATURE: &str = "wechatpay-signature";
@@ -37,13 +37,8 @@ const MIN_FETCH_PAUSE: Duration = Duration::from_secs(10);
 
 /// The keys of the merchant and of the platform.
 pub(super) struct Signatures {
-    mchid: String,
-    /// The number of the certificate of `key`.
-    serial: String,
-    key: SigningKey,
+    config: WechatPayConfig,
     v3_key: LessSafeKey,
-    /// The platform's public key and its id, for accounts that have one.
-    public_key: Option<(String, VerifyingKey)>,
     certificates: Mutex<HashMap<String, VerifyingKey>>,
     /// When the certificates were fetched. The lock is held while they are.
     fetched_at: tokio::sync::Mutex<Option<Timestamp>>,
@@ -95,18 +90,15 @@ impl Signatures {
         let v3_key = UnboundKey::new(&AES_256_GCM, config.v3_key.expose_secret().as_bytes());
         let v3_key = v3_key.map_err(|_| anyhow!("SECKILL_WECHATPAY_V3_KEY has not 32 characters"))?;
         Ok(Signatures {
-            mchid: config.mchid.clone(),
-            serial: config.serial.clone(),
-            key: config.key.clone(),
+            config: config.clone(),
             v3_key: LessSafeKey::new(v3_key),
-            public_key: config.public_key.clone(),
             certificates: Mutex::default(),
             fetched_at: tokio::sync::Mutex::default(),
         })
     }
 
     pub(super) fn has_public_key(&self) -> bool {
-        self.public_key.is_some()
+        self.config.public_key.is_some()
     }
 
     /// What answers are verified with, for messages.
@@ -115,7 +107,7 @@ impl Signatures {
     }
 
     pub(super) fn public_key_id(&self) -> Option<&str> {
-        self.public_key.as_ref().map(|(id, _)| id.as_str())
+        self.config.public_key.as_ref().map(|(id, _)| id.as_str())
     }
 
     /// The header `Authorization`. `path` has its query.
@@ -127,8 +119,8 @@ impl Signatures {
         body: &str,
     ) -> anyhow::Result<String> {
         let (time, nonce) = (now.as_second(), Uuid::new_v4().simple());
-        let signature = self.key.sign(format!("{method}\n{path}\n{time}\n{nonce}\n{body}\n").as_bytes())?;
-        let Signatures { mchid, serial, .. } = self;
+        let signature = self.config.key.sign(format!("{method}\n{path}\n{time}\n{nonce}\n{body}\n").as_bytes())?;
+        let WechatPayConfig { mchid, serial, .. } = &self.config;
         Ok(format!(
             "{SCHEME} mchid=\"{mchid}\",nonce_str=\"{nonce}\",signature=\"{signature}\",timestamp=\"{time}\",serial_no=\"{serial}\""
         ))
@@ -147,7 +139,7 @@ impl Signatures {
     }
 
     fn known(&self, serial: &str) -> Option<VerifyingKey> {
-        let own = self.public_key.as_ref().filter(|(id, _)| id == serial).map(|(_, key)| key.clone());
+        let own = self.config.public_key.as_ref().filter(|(id, _)| id == serial).map(|(_, key)| key.clone());
         own.or_else(|| locked(&self.certificates).get(serial).cloned())
     }
 }
@@ -195,7 +187,7 @@ impl WechatPay {
         }
         let signed = Signed::read(&answer.headers, &answer.body).context("the certificates are not signed")?;
         let key = keys.get(signed.serial).or_else(|| {
-            let own = self.signatures.public_key.as_ref();
+            let own = self.config.public_key.as_ref();
             own.filter(|(id, _)| id == signed.serial).map(|(_, key)| key)
         });
         let is_signed = key.is_some_and(|key| signed.verify(key, self.clock.now()));

@@ -25,7 +25,7 @@ async fn page(shop: &Shop, mut visitor: Visitor, id: PaymentId, status: StatusCo
     {
         visitor.locale = locale;
     }
-    let is_open = payment.is_open(sandbox(shop)?.now().await?);
+    let is_open = payment.is_open(shop.store.now().await?);
     let state = match payment.status.as_str() {
         "open" if is_open => CashierState::Open,
         "open" => CashierState::Closed,
