@@ -75,7 +75,6 @@ pub use external::{Customers, EntryTarget, NamedShopper, is_external_id, may_be_
 use fair_queue::Lane;
 pub use link_digests::LinkDigests;
 pub use mail_address::{ContactLink, MailLink, MailLinks};
-use passkeys::Passkeys;
 pub use passkeys::{
     AccountPasskeys, CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge,
 };
@@ -155,7 +154,8 @@ pub struct Accounts {
     entries: Signer,
     remembered: Remembered,
     factors: SecondFactors,
-    passkeys: Passkeys,
+    /// Signs the challenges of passkeys.
+    passkey_challenges: Signer,
     links: MailLinks,
     link_digests: LinkDigests,
     /// Last uses of sessions that are not written to the database yet.
@@ -182,7 +182,7 @@ impl Accounts {
             entries: Signer::new(secret, "entry"),
             remembered: Remembered::default(),
             factors: SecondFactors::new(secret),
-            passkeys: Passkeys::new(secret),
+            passkey_challenges: Signer::new(secret, "passkey"),
             links: MailLinks::new(secret),
             link_digests: LinkDigests::new(secret),
             seen: Mutex::default(),

@@ -18,24 +18,12 @@ use uuid::Uuid;
 
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device};
-use base::signing::{ShopSecret, Signer};
 use domain::{SecurityClass, UserId};
 use store::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse, StoreError, User};
 use webauthn::{Assertion, Registration, RelyingParty};
 
 /// How long a challenge may be answered: the time to find a device and to unlock it.
 pub const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
-
-/// Signs and checks challenges of passkeys.
-pub(super) struct Passkeys {
-    signer: Signer,
-}
-
-impl Passkeys {
-    pub fn new(secret: &ShopSecret) -> Passkeys {
-        Passkeys { signer: Signer::new(secret, "passkey") }
-    }
-}
 
 /// What a challenge is for. An answer is good for this purpose only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -338,7 +326,7 @@ impl AccountPasskeys<'_> {
     async fn challenge(&self, purpose: Purpose, session: Option<&Session>) -> Result<String, StoreError> {
         let issued_at = self.store.now().await?.as_millisecond();
         let (id, session) = (Uuid::new_v4().simple(), session_text(session));
-        let signed = self.passkeys.signer.sign(&format!("{} {session} {id} {issued_at}", purpose.as_str()));
+        let signed = self.passkey_challenges.sign(&format!("{} {session} {id} {issued_at}", purpose.as_str()));
         Ok(URL_SAFE_NO_PAD.encode(signed))
     }
 
@@ -351,7 +339,7 @@ impl AccountPasskeys<'_> {
         now: Timestamp,
     ) -> Option<AnsweredChallenge> {
         let signed = String::from_utf8(URL_SAFE_NO_PAD.decode(challenge).ok()?).ok()?;
-        let payload = self.passkeys.signer.verify(&signed)?;
+        let payload = self.passkey_challenges.verify(&signed)?;
         let mut words = payload.split(' ');
         let (of, holder, id) = (words.next()?, words.next()?, words.next()?);
         let issued_at = Timestamp::from_millisecond(words.next()?.parse().ok()?).ok()?;

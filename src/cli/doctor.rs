@@ -102,12 +102,10 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         findings.push(check("mail server", None, probe, repair).await.to(server));
     }
     findings.extend(payment_providers(config).await);
-    let rung = if config.amqp_url.is_some() {
-        3
-    } else if config.redis.is_some() {
-        2
-    } else {
-        1
+    let rung = match (&config.amqp_url, &config.redis) {
+        (Some(_), _) => 3,
+        (None, Some(_)) => 2,
+        (None, None) => 1,
     };
     println!("configured for rung {rung}, payments: {}", config.payments.names());
     for finding in &findings {
