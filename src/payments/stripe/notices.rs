@@ -117,26 +117,17 @@ impl Dispute {
         }
     }
 
-    fn fact(self) -> Result<Fact, PaymentError> {
+    /// What it says, apart from whom it concerns.
+    fn fact(self) -> Result<Report, PaymentError> {
         let (state, due_by) = (self.state(), self.evidence_details.and_then(|evidence| evidence.due_by));
         let respond_by = due_by.and_then(|at| Timestamp::from_second(at).ok());
-        Ok(Fact {
+        Ok(Report {
             amount: Some(money(self.amount, &self.currency)?),
             reason: self.reason,
             dispute: Some(store::Dispute { id: self.id, state, respond_by }),
-            ..Fact::default()
+            ..Report::default()
         })
     }
-}
-
-/// What an event says, apart from whom it concerns.
-#[derive(Default)]
-struct Fact {
-    amount: Option<Money>,
-    reference: Option<String>,
-    instrument: Option<String>,
-    reason: String,
-    dispute: Option<store::Dispute>,
 }
 
 impl Stripe {
@@ -152,12 +143,12 @@ impl Stripe {
                     return Ok(None);
                 }
                 let amount = session.total().map_err(|_| PaymentError::Malformed)?;
-                let fact = Fact { amount: Some(amount), reference: Some(session.id), ..Fact::default() };
+                let fact = Report { amount: Some(amount), reference: Some(session.id), ..Report::default() };
                 (ReportKind::Captured, session.metadata.unwrap_or_default(), fact)
             }
             "checkout.session.async_payment_failed" => {
                 let session: Session = read(object)?;
-                let fact = Fact { reference: Some(session.id), ..Fact::default() };
+                let fact = Report { reference: Some(session.id), ..Report::default() };
                 (ReportKind::Declined, session.metadata.unwrap_or_default(), fact)
             }
             "charge.succeeded" => {
@@ -170,7 +161,7 @@ impl Stripe {
                 (
                     ReportKind::Captured,
                     charge.metadata.unwrap_or_default(),
-                    Fact { amount, instrument, ..Fact::default() },
+                    Report { amount, instrument, ..Report::default() },
                 )
             }
             "charge.dispute.created"
@@ -194,7 +185,7 @@ impl Stripe {
                     Some(metadata) => metadata,
                     None => self.metadata_of(refund.payment_intent).await?,
                 };
-                (kind, metadata, Fact { amount, reason, ..Fact::default() })
+                (kind, metadata, Report { amount, reason, ..Report::default() })
             }
             _ => return Ok(None),
         };
@@ -218,19 +209,19 @@ impl Stripe {
     }
 }
 
+/// `fact` has what the event says, apart from whom it concerns.
 fn report(
     id: String,
     merchant: String,
     kind: ReportKind,
     metadata: Metadata,
-    fact: Fact,
+    fact: Report,
 ) -> Result<Option<Report>, PaymentError> {
     let attempt = metadata.refund.as_ref().map(|_| metadata.attempt());
     let Metadata { payment: Some(payment), subject, refund, .. } = metadata else { return Ok(None) };
-    let Fact { amount, reference, instrument, reason, dispute } = fact;
     // Cases keep these texts, and PostgreSQL keeps no NUL.
-    let dispute_id = dispute.as_ref().map(|dispute| &dispute.id);
-    if [&id, &payment, &reason].into_iter().chain(dispute_id).any(|text| text.contains('\0')) {
+    let dispute_id = fact.dispute.as_ref().map(|dispute| &dispute.id);
+    if [&id, &payment, &fact.reason].into_iter().chain(dispute_id).any(|text| text.contains('\0')) {
         return Err(PaymentError::Malformed);
     }
     Ok(Some(Report {
@@ -239,13 +230,9 @@ fn report(
         payment,
         refund: refund.and_then(|id| id.parse().ok()),
         attempt,
-        dispute,
-        amount,
         merchant: Some(merchant),
-        reference,
         subject,
-        reason,
-        instrument,
+        ..fact
     }))
 }
 
