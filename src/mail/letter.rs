@@ -70,7 +70,10 @@ impl Letters {
                 };
                 format!("{about}\n\n{agent} · {}\n{time}", fact("address"))
             }
-            MailKind::DrawWon => self.draw_won(mail, about, shop),
+            MailKind::DrawWon => {
+                let pay_by = fill(text(mail.locale).mail.pay_by, named(mail, shop, "pay_by"));
+                format!("{}\n\n{pay_by}\n{}", fill(about, goods(mail)), self.order_link(mail))
+            }
             MailKind::DrawResult | MailKind::DrawCalledOff | MailKind::DrawDelayed => {
                 let page = format!("{}/{}/sales/{}/entry", self.public_url, mail.locale, fact("sale"));
                 let reason = match fact("reason") {
@@ -130,18 +133,13 @@ impl Letters {
         parts.join("\n\n")
     }
 
-    /// The goods, the time until when to pay, and the link to the order, whose page asks for the log-in.
-    fn draw_won(&self, mail: &Mail, about: &str, shop: &ShopSettings) -> String {
-        let pay_by = fill(text(mail.locale).mail.pay_by, named(mail, shop, "pay_by"));
-        format!("{}\n\n{pay_by}\n{}", fill(about, goods(mail)), self.order_link(mail))
-    }
-
     /// The order's number and its link.
     fn order_line(&self, mail: &Mail) -> String {
         let number = mail.facts["order_number"].as_str().map(|number| format!(" {number}")).unwrap_or_default();
         fill(&fill(text(mail.locale).mail.order_line, number), self.order_link(mail))
     }
 
+    /// The order's page, which asks for the log-in.
     fn order_link(&self, mail: &Mail) -> String {
         format!("{}/{}/orders/{}/{}", self.public_url, mail.locale, fact(mail, "sale"), fact(mail, "order"))
     }
@@ -150,21 +148,16 @@ impl Letters {
     fn secret(&self, mail: &Mail) -> String {
         let (page, token) = match mail.user_id {
             Some(user) if mail.kind == MailKind::SignInCode => return self.links.sign_in_code(&numbered(mail, user)),
-            Some(user) => self.link_of_account(mail, user),
+            Some(user) if mail.kind == MailKind::Verification => {
+                ("mail", self.links.verification(&numbered(mail, user), &mail.recipient))
+            }
+            Some(user) => ("recovery/password", self.links.recovery(&numbered(mail, user))),
             None => {
                 let link = ContactLink { challenge: fact(mail, "challenge"), expires_at: mail.expires_at };
                 ("register/contact", self.links.registration(&link, &mail.recipient))
             }
         };
         format!("{}/{}/{page}?token={token}", self.public_url, mail.locale)
-    }
-
-    fn link_of_account(&self, mail: &Mail, user: UserId) -> (&'static str, String) {
-        let link = numbered(mail, user);
-        match mail.kind {
-            MailKind::Verification => ("mail", self.links.verification(&link, &mail.recipient)),
-            _ => ("recovery/password", self.links.recovery(&link)),
-        }
     }
 }
 

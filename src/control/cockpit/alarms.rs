@@ -174,9 +174,8 @@ fn on_the_way(sample: &Sample, slowest: Option<f64>) -> Option<Sentence> {
 /// The worst problem now, or how fast purchases were.
 fn health(sample: &Sample, p99_ms: Option<f64>) -> Sentence {
     let has = |alarm| sample.alarms.contains(&alarm);
-    let overloaded = sample.point.refused.get(Refusal::Overloaded.as_str()).copied().unwrap_or_default();
     match (sample.drift, sample.point.p99_ms, p99_ms) {
-        _ if has(Alarm::Errors) => Sentence::new("verdict_errors", [overloaded]),
+        _ if has(Alarm::Errors) => Sentence::new("verdict_errors", [errors_per_second(sample)]),
         (_, Some(now), _) if has(Alarm::Slow) => Sentence::new("verdict_slow", [now.round()]),
         (Some(DriftSince { drift: Drift::Apart { units }, .. }), ..) if has(Alarm::Drift) => {
             Sentence::new("verdict_drift", [units.abs() as f64])
