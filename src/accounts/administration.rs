@@ -181,12 +181,6 @@ impl Accounts {
     pub async fn require_second_factor_of_first_staff(&self) -> Result<bool, StoreError> {
         self.store.accounts().require_second_factor_without(ADMIN).await
     }
-
-    pub(super) async fn refresh_policy(&self) -> Result<(), StoreError> {
-        self.second_factor_required
-            .store(self.store.accounts().staff_policy().await?.second_factor_required, Ordering::Relaxed);
-        Ok(())
-    }
 }
 
 // Sessions of staff: confirmed by the database, and ended when they are not used.

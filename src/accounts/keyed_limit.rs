@@ -106,7 +106,8 @@ impl Accounts {
         username: &str,
     ) -> Result<Guess<'a>, AccountRefusal> {
         let name = names::key(username);
-        let mut counts = vec![self.count_of_name(Origin::of(device, username), &name)];
+        let from = Origin::of(device, username);
+        let mut counts = vec![self.count("name", &format!("{from} {name}"), PER_NAME)];
         if guess.counts_for_account {
             counts.push(self.count("account", &name, PER_ACCOUNT));
         }
@@ -161,10 +162,6 @@ impl Accounts {
         if let Err(error) = self.store.credentials().give_back_guess(counts).await {
             warn!(%error, "a right guess stays counted as a wrong one");
         }
-    }
-
-    fn count_of_name(&self, origin: Origin, name: &str) -> GuessCount {
-        self.count("name", &format!("{origin} {name}"), PER_NAME)
     }
 
     fn count_of_codes(&self, user: UserId) -> GuessCount {

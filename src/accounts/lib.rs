@@ -47,7 +47,7 @@ mod tokens;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
@@ -368,7 +368,9 @@ impl Accounts {
     pub async fn refresh(&self) -> Result<(), StoreError> {
         self.revocations.refresh(&self.store).await?;
         self.tokens.refresh(&self.store).await?;
-        self.refresh_policy().await
+        let policy = self.store.accounts().staff_policy().await?;
+        self.second_factor_required.store(policy.second_factor_required, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Polls revocations and does housekeeping until `stop` is cancelled. While the database is unavailable, the last

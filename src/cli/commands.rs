@@ -301,7 +301,10 @@ impl TokenOptions {
 
     pub fn read(matches: &ArgMatches) -> anyhow::Result<TokenOptions> {
         let given = |name: &str| matches.get_one::<String>(name).cloned();
-        let lifetime = |text: String| SignedDuration::try_from(humantime_of(&text)?).context("--expires is too long");
+        let lifetime = |text: String| {
+            let lifetime = humantime::parse_duration(&text).context("--expires is a duration such as 90d")?;
+            SignedDuration::try_from(lifetime).context("--expires is too long")
+        };
         Ok(TokenOptions {
             owner: given("owner"),
             networks: given("networks")
@@ -313,10 +316,6 @@ impl TokenOptions {
             lifetime: given("expires").map(lifetime).transpose()?,
         })
     }
-}
-
-fn humantime_of(text: &str) -> anyhow::Result<std::time::Duration> {
-    humantime::parse_duration(text).context("--expires is a duration such as 90d")
 }
 
 impl TokenCommand {
