@@ -45,11 +45,7 @@ pub struct Session {
 impl Session {
     /// A new session. The holder of its cookie is signed in.
     pub fn of(user: &User, issued_at: Timestamp) -> Session {
-        Session::with_id(Uuid::now_v7(), user, issued_at)
-    }
-
-    fn with_id(id: Uuid, user: &User, issued_at: Timestamp) -> Session {
-        let (username, stamp) = (user.username.clone(), password_stamp(user));
+        let (id, username, stamp) = (Uuid::now_v7(), user.username.clone(), password_stamp(user));
         Session { id, issued_at, user_id: user.id, username, role: user.role, stamp }
     }
 
