@@ -289,11 +289,11 @@ impl WalletPage {
 
     /// The path of the thing that the entry is about, and the text of the link.
     fn link(&self, entry: &WalletEntry) -> Option<(String, &'static str)> {
-        let (l, t) = (self.chrome.locale, &self.chrome.text().wallet);
+        let (l, t) = (self.chrome.locale, self.chrome.text());
         match entry.about? {
-            EntrySubject::Order { sale_id, id } => Some((format!("/{l}/orders/{sale_id}/{id}"), t.see_order)),
-            EntrySubject::Packet { id } => Some((format!("/{l}/packets/{id}"), t.see_packet)),
-            EntrySubject::Sale { id } => Some((format!("/{l}/sales/{id}"), t.see_sale)),
+            EntrySubject::Order { sale_id, id } => Some((format!("/{l}/orders/{sale_id}/{id}"), t.common.see_order)),
+            EntrySubject::Packet { id } => Some((format!("/{l}/packets/{id}"), t.wallet.see_packet)),
+            EntrySubject::Sale { id } => Some((format!("/{l}/sales/{id}"), t.wallet.see_sale)),
             EntrySubject::Payment { .. } => None,
         }
     }

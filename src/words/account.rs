@@ -1,6 +1,7 @@
 texts! {
     /// The account pages of a user, and the second step of a login.
     MemberText {
+        counted: "{} 个", "{}";
         title: "我的账号", "Your account";
         index: "本页内容", "On this page";
         group_mine: "我的", "Shopping";
@@ -8,9 +9,7 @@ texts! {
         group_notices: "联系方式与通知", "Contact and notifications";
         group_privacy: "隐私", "Privacy";
         none: "未添加", "None";
-        count_addresses: "{} 个", "{}";
         count_devices: "{} 台", "{}";
-        count_passkeys: "{} 个", "{}";
         since: "注册于", "Member since";
         must_change: "使用管理功能前，请先设置一个只有你知道、至少 12 个字符的密码。",
             "Before you use the console, please set a password that only you know, of at least 12 characters.";
@@ -28,11 +27,9 @@ texts! {
         unknown_device: "未知设备", "Unknown device";
         began: "登录于 {}", "logged in {}";
         seen: "最近使用 {}", "Last active {}";
-        end: "退出", "Log out";
         end_label: "退出：{}", "Log out: {}";
         end_all: "退出所有设备", "Log out of all devices";
         end_all_text: "包括当前设备，之后需要重新登录。", "This includes the device you’re using. You’ll need to log in again.";
-        factor_head: "两步验证", "Two-step verification";
         factor_off_text: "登录时除密码外，还需输入手机验证器上的 6 位数字，密码泄露也不怕。",
             "Besides your password, logging in takes a 6-digit code from an app on your phone. A stolen password alone is useless.";
         factor_on: "已开启", "On";
@@ -41,7 +38,6 @@ texts! {
         factor_set_up: "开启两步验证", "Set up two-step verification";
         factor_remove: "关闭两步验证", "Turn off two-step verification";
         factor_remove_text: "关闭后，只凭密码即可登录。", "You’ll log in with your password only.";
-        factor_title: "开启两步验证", "Set up two-step verification";
         factor_step_1: "在手机上打开验证器应用（例如 Google Authenticator、1Password），扫描二维码。",
             "Open an authenticator app on your phone (such as Google Authenticator or 1Password) and scan the QR code.";
         factor_picture: "验证器二维码", "QR code for your authenticator app";
@@ -73,11 +69,9 @@ texts! {
         delete_text: "你的用户名、密码和登录设备会被清除，无法恢复。订单会匿名保留用于账目，该用户名不能再注册。",
             "Your username, password and devices are permanently erased. Orders are kept anonymously for accounting. The username can’t be used again.";
         delete_name: "输入用户名以确认", "Type your username to confirm";
-        delete_password: "密码", "Password";
         delete_yes: "永久删除账号", "Permanently delete my account";
         deleted_title: "账号已删除", "Your account has been deleted";
         deleted_text: "感谢你的光临。", "Thanks for having been with us.";
-        step_title: "两步验证", "Two-step verification";
         step_lead: "密码正确。请输入验证器显示的 6 位数字，或一个恢复码。", "Enter the 6-digit code from your authenticator app, or a recovery code.";
         step_button: "继续", "Continue";
         step_again: "重新登录", "Start over";
@@ -87,13 +81,11 @@ texts! {
 texts! {
     /// Login, orders, the test checkout, error pages.
     AccountText {
-        login_title: "登录", "Log in";
         login_lead: "登录后即可抢购和查看订单。", "Log in to buy and view your orders.";
         register_title: "注册", "Create an account";
         register_lead: "只需用户名和密码。", "All you need is a username and a password.";
         username: "用户名", "Username";
         password: "密码", "Password";
-        login_button: "登录", "Log in";
         register_agree: "注册即同意本店的{}", "By creating an account you agree to the shop’s {}";
         register_page: "《{}》", "{}";
         register_and: "和", " and ";
@@ -122,10 +114,7 @@ texts! {
         orders_older: "更早的订单", "Older orders";
         to_sales: "去逛秒杀", "Browse sales";
         quantity: "共 {} 件", "Qty {}";
-        order_title: "订单", "Order";
         order_number: "订单号", "Order number";
-        amount: "金额", "Amount";
-        pieces: "数量", "Quantity";
         pay_by: "请在", "Pay by";
         pay_by_end: "前付款", "to keep it";
         time_left: "剩余付款时间", "Time left to pay";
@@ -200,7 +189,6 @@ texts! {
         lead: "我们会发送一个链接。打开链接确认后，即可提交本页，无需等待。该邮箱将成为你账号的邮箱。",
             "We’ll send you a link. Confirm your address there, then create your account here without waiting. The address becomes your account’s.";
         lead_tab: "会打开新标签页，本页填写的内容会保留。", "This opens a new tab, so what you’ve filled in here stays.";
-        send: "发送链接", "Send link";
         sent: "邮件已发送至", "We’ve sent an email to";
         sent_next: "请打开其中的链接并确认，然后回到注册页面提交。",
             "Open the link in it and confirm, then go back to the registration page and create your account.";
@@ -253,7 +241,6 @@ texts! {
         forgot_lead: "输入用户名或已验证的邮箱，我们会把重设密码的链接发到该邮箱。",
             "Enter your username or your confirmed email address. We’ll send a link there to set a new password.";
         forgot_name: "用户名或邮箱", "Username or email address";
-        forgot_button: "发送链接", "Send link";
         sent_title: "请查收邮件", "Check your email";
         sent_text: "如果该账号有已验证的邮箱，几分钟内就会收到链接，30 分钟内有效。",
             "If that account has a confirmed address, a link is on its way. It works for 30 minutes.";
@@ -297,12 +284,10 @@ texts! {
         created: "添加于 {}", "added {}";
         used: "最近使用 {}", "last used {}";
         never_used: "尚未使用", "never used";
-        remove: "移除", "Remove";
         remove_label: "移除：{}", "Remove: {}";
         remove_text: "移除后，不能再用它登录。设备上保存的通行密钥需在设备设置中另行删除。",
             "You won’t be able to log in with it anymore. Your device keeps its copy until you delete it there.";
         add: "添加通行密钥", "Add a passkey";
-        name: "名称", "Name";
         name_help: "便于辨认，例如“我的手机”", "To tell it apart, such as “My phone”";
         done_added: "通行密钥已添加。", "Passkey added.";
         done_removed: "通行密钥已移除。", "Passkey removed.";

@@ -11,13 +11,10 @@ texts! {
         url: "接收地址", "URL";
         single: "单个事件", "Single events";
         url_help: "公网上的 https 地址。", "An https address on the public internet.";
-        state: "状态", "State";
-        events: "事件", "Events";
         added_at: "添加时间", "Added";
         added: "已添加。请把下面的密钥填入接收事件的系统。", "Added. Enter the secret below in the system that gets the events.";
         add: "添加接收地址", "Add endpoint";
         edit: "更改地址和事件", "Change URL and events";
-        save: "保存", "Save";
         saved: "已保存。", "Saved.";
         deleted: "已删除接收地址。", "Endpoint deleted.";
         on: "启用", "On";
@@ -34,7 +31,6 @@ texts! {
         rotate: "更换密钥", "Replace secret";
         rotate_text: "24 小时内事件同时用新旧两个密钥签名。", "For 24 hours events are signed with both the old and the new secret.";
         rotated: "密钥已更换。旧密钥在 24 小时内仍然有效。", "Secret replaced. The old one stays valid for 24 hours.";
-        delete: "删除", "Delete";
         delete_text: "删除后不再向它发送事件，等待发送的事件也会丢弃。", "No more events go there, and those that wait to be sent are dropped.";
         test: "发送测试", "Send a test";
         tested: "测试事件已发出，稍后刷新本页查看结果。", "A test is on its way. Reload this page in a moment to see what came back.";
@@ -102,11 +98,8 @@ texts! {
         top_up_text: "增加本场库存，立即生效。", "Adds stock to the sale right away.";
         stop_type: "输入场次编号 {} 以确认", "Type sale number {} to confirm";
         units: "增加数量", "Units to add";
-        dialog_close: "取消", "Cancel";
         sale_number: "场次 {}", "Sale {}";
-        form_goods_new: "新建商品", "New product";
         form_goods_edit: "编辑商品", "Edit product";
-        form_sale_new: "新建场次", "New sale";
         name_zh: "名称（中文）", "Name (Chinese)";
         name_en: "名称（英文）", "Name (English)";
         description_zh: "介绍（中文）", "Description (Chinese)";
@@ -125,10 +118,8 @@ texts! {
         opens_at: "开始时间", "Starts at";
         closes_at: "结束时间", "Ends at";
         time_by_hand: "留空则手动开始或终止", "Leave empty to start or stop it manually";
-        save: "保存", "Save";
         create: "创建", "Create";
         errors_head: "请检查以下内容：", "Please check:";
-        log_title: "操作日志", "Audit log";
         log_empty: "还没有操作记录。", "No activity yet.";
         log_at: "时间", "Time";
         log_actor: "操作人", "Actor";
@@ -179,10 +170,8 @@ texts! {
 texts! {
     /// The console's search across pages, sales, orders, users and questions.
     PaletteText {
-        open: "查找", "Find";
         title: "查找", "Find anything";
         label: "页面、场次、订单号、用户名、提问", "Page, sale, order number, username or question";
-        search: "查找", "Search";
         none: "没有找到。", "Nothing found.";
         failed: "暂时无法查找，请重试。", "Can’t search right now. Please try again.";
         keys: "↑ ↓ 选择，回车打开。", "↑ ↓ choose, Enter opens.";
@@ -193,10 +182,8 @@ texts! {
         key_tick: "勾选或取消所在的行", "Tick the row, or untick it";
         key_pause: "暂停或恢复所在的场次（5 秒内可撤销）", "Pause the sale of the row, or resume it (undo within 5 s)";
         pause_left: "{} 秒后执行", "in {} s";
-        pause_undo: "撤销", "Undo";
         key_close: "关闭对话框", "Close a dialog";
         key_help: "显示快捷键", "Show these shortcuts";
-        close: "关闭", "Close";
         k_page: "页面", "Page";
         k_sale: "场次", "Sale";
         k_order: "订单", "Order";
@@ -213,10 +200,7 @@ texts! {
         save: "保存此视图", "Save this view";
         save_text: "以名称保存当前的筛选、排序和列，仅自己可见。同名视图会被替换。",
             "Keeps the current filter, order and columns under a name, for you alone. A view of the same name is replaced.";
-        name: "名称", "Name";
         manage: "管理", "Manage";
-        rename: "改名", "Rename";
-        delete: "删除", "Delete";
         done_saved: "视图已保存。", "View saved.";
         done_renamed: "视图已改名。", "View renamed.";
         done_deleted: "视图已删除。", "View deleted.";
@@ -340,17 +324,12 @@ texts! {
         search_clear: "显示全部", "Show all";
         users_none: "还没有用户。", "No users yet.";
         users_none_found: "没有找到，请检查用户名或编号。", "No users found. Check the username or ID.";
-        older: "更早的", "Older";
         newest: "回到最新", "Newest";
         col_name: "用户名", "Username";
         col_role: "角色", "Role";
         col_state: "状态", "State";
         col_since: "注册时间", "Joined";
         col_seen: "最近登录", "Last login";
-        col_factor: "两步验证", "Two-step verification";
-        col_status: "状态", "Status";
-        col_order: "订单", "Order";
-        col_amount: "金额", "Amount";
         col_device: "设备", "Device";
         col_address: "地址", "Address";
         state_active: "正常", "Active";
@@ -374,7 +353,6 @@ texts! {
             "Logs the user out of all devices. They can no longer log in or buy. Existing orders aren’t affected.";
         unblock: "恢复", "Unblock";
         unblock_text: "恢复后可重新登录和购买。", "The user can log in and buy again.";
-        end_sessions: "退出所有设备", "Log out of all devices";
         end_sessions_text: "该用户需要重新登录。", "The user will have to log in again.";
         done_block: "账号已停用，所有设备已退出。", "Account blocked and logged out of all devices.";
         done_unblock: "账号已恢复。", "Account unblocked.";
@@ -396,7 +374,6 @@ texts! {
         reset_password_text: "对方忘记密码时使用，请先核实身份。对方将退出所有设备，并得到一个 72 小时内有效的临时密码。",
             "For colleagues who lost their password. Verify their identity first. They are logged out everywhere and get a temporary password, valid for 72 hours.";
         reset_password_head: "“{}”的密码已重置", "Password of “{}” reset";
-        role: "角色", "Role";
         role_choose: "请选择角色", "Choose a role";
         appoint_head: "将已有用户设为员工", "Add an existing user to staff";
         appoint: "设为员工", "Add to staff";
@@ -419,12 +396,9 @@ texts! {
         step_up_title: "验证身份", "Confirm it’s you";
         step_up_lead: "为安全起见，请再次输入密码。刚才填写的内容会保留。", "For security, please enter your password again. What you’ve filled in is kept.";
         step_up_button: "验证并继续", "Confirm and continue";
-        step_up_cancel: "取消", "Cancel";
         stepped_up_title: "验证成功", "Confirmed";
         stepped_up_lead: "现在可以导出了。", "You can export now.";
         stepped_up_go: "导出", "Export";
-        log_filter: "筛选", "Filter";
-        log_actor_help: "用户名", "Username";
         log_any_action: "全部操作", "All actions";
         log_subject_help: "例如 sale 7、goods 3、user 编号", "For example: sale 7, goods 3, user and an ID";
         log_from: "开始日期", "From";
@@ -444,14 +418,12 @@ texts! {
         secret: "令牌", "Token";
         done_revoked: "令牌已撤销，一秒内全部失效。", "The token is revoked. It stops working everywhere within a second.";
         empty: "还没有访问令牌。", "No access tokens yet.";
-        name: "名称", "Name";
         name_help: "操作记录会显示它，例如“官网商城”。", "The log shows it. For example “Vendure shop”.";
         scopes: "权限", "Scopes";
         used: "最近使用", "Last used";
         never: "从未使用", "Never used";
         expires: "有效期", "Expires";
         endless: "长期有效", "Never";
-        state: "状态", "State";
         live: "有效", "Active";
         expired: "已过期", "Expired";
         revoked: "已撤销", "Revoked";

@@ -235,10 +235,7 @@ texts! {
         kind: "类别", "Kind";
         total: "次数", "Events";
         by_hour: "每小时", "By hour";
-        events: "事件", "Events";
         any_class: "全部类别", "All kinds";
-        account: "账号", "Account";
-        account_help: "用户名或用户编号", "Username or user ID";
         network: "网络", "Network";
         network_help: "例如 192.0.2.0/24 或一个地址", "For example 192.0.2.0/24, or an address";
         detail: "说明", "Detail";

@@ -10,7 +10,6 @@ texts! {
         how_spread: "每个账号各有一个随机时刻，从那时起先到先得。", "From each account’s own random moment on, first come, first served.";
         how_draw: "抽签：开放期间报名，先后不影响结果；每个账号一个报名，结束后抽签排序。",
             "By draw: enter while it is open. When you enter makes no difference; each account has one entry, and all are ranked afterwards.";
-        tag: "抽签", "Draw";
         opens: "报名开放", "Entries open";
         closes: "报名截止", "Entries close";
         proof_link: "规则、名单与证明", "Rules, list and proof";
@@ -20,7 +19,6 @@ texts! {
         withdraw: "撤回报名", "Withdraw";
         mine: "查看我的报名", "See my entry";
         result_at: "结果公布", "Result:";
-        remind_result: "提醒我", "Remind me";
         remind_told: "结果公布时会通知这台设备", "This device is told when the result is there";
         calendar_result: "抽签结果公布：{}", "Result of the draw: {}";
         calendar_result_text: "中签后请按时付款，逾期会顺延给下一位。", "If you win, pay in time, or it goes to the next in order.";
@@ -64,8 +62,6 @@ texts! {
         entry: "报名编号", "Entry";
         entered_at: "报名时间", "Entered";
         receipt: "凭证", "Receipt";
-        order: "查看订单", "View order";
-        to_sale: "返回商品页", "Back to the sale";
         reason_duplicate: "同一人重复报名", "the same person has another entry";
         reason_automated: "程序报名", "a program entered";
         reason_ineligible: "不符合参与条件", "the conditions of the sale are not met";
@@ -151,8 +147,6 @@ texts! {
         title: "抽签：规则与证明", "The draw: rules and proof";
         lead: "这里有重算抽签结果所需的一切。规则在报名前公布，名单在公开随机数出现前锁定，所以谁都无法挑选结果。",
             "Everything it takes to compute the result again. The rules were public before entries opened, and the list is locked before the public round appears, so the result cannot be chosen.";
-        to_sale: "返回商品页", "Back to the sale";
-        my_entry: "我的报名", "My entry";
         sandbox: "沙盒随机数：本场用于演示，其随机数可以事先算出，只能相信商店没有挑选结果。",
             "Sandbox randomness: this draw is a demonstration. Its rounds can be computed beforehand, so the shop must be trusted not to have chosen the result.";
         no_round: "本场没有公开随机数：只能相信商店没有挑选密钥或报名。",
@@ -179,8 +173,6 @@ texts! {
             "Round {} did not appear in time, so by the rule round {} decides. When this was announced, and why:";
         look_up: "查看第 {} 轮", "Look up round {}";
         facts_title: "已公布的数据", "What is published";
-        opens: "报名开放", "Entries open";
-        closes: "报名截止", "Entries close";
         lock_at: "名单锁定", "List is locked";
         locked_at: "名单已锁定于", "List was locked";
         round: "公开随机数", "Public round";
@@ -260,12 +252,9 @@ texts! {
 texts! {
     /// The console's page of a draw.
     DrawConsoleText {
-        title: "抽签", "Draw";
         link: "抽签进度与报名", "Draw and entries";
-        back: "← 实时看板", "← Dashboard";
         public_page: "公开证明页", "Public proof";
         list: "名单（CSV）", "List (CSV)";
-        proof: "证明（JSON）", "Proof (JSON)";
         api: "公开数据（JSON）", "Facts (JSON)";
         steps: "进度", "Steps";
         step_announced: "规则已公布", "Rules announced";
@@ -302,13 +291,11 @@ texts! {
         unpaid: "待付款", "Waiting for payment";
         lapsed: "逾期或取消", "Lapsed or cancelled";
         refunded: "已退款", "Refunded";
-        round_title: "公开随机数", "Public round";
         round_text: "本场等待 quicknet 第 {} 轮。到时打开下面的地址，把内容整段粘贴过来；粘贴后立即验证签名。",
             "The draw awaits round {} of quicknet. Open this address once it is due and paste all of what it says. Its signature is verified at once.";
         round_due: "公布时间", "Due";
         round_field: "粘贴的内容", "What it says";
         round_send: "验证并抽签", "Verify and draw";
-        round_sandbox: "沙盒随机数到时自动取得。", "The sandbox’s round arrives by itself.";
         wrong_unreadable: "既不是该轮的 JSON，也不是十六进制签名。", "It is neither the JSON of a round nor a signature in hexadecimal digits.";
         wrong_round: "这是第 {} 轮，", "It is round {}, ";
         wrong_awaited: "等待的是第 {} 轮。", "and round {} is awaited.";
@@ -324,26 +311,17 @@ texts! {
         dry_first: "演练中的前十名（真正的抽签不会是这个顺序）", "First ten of the dry run (not the order of the real draw)";
         ms: "{} 毫秒", "{} ms";
         table: "报名列表", "List of entries";
-        col_rank: "名次", "Rank";
-        col_entry: "报名编号", "Entry";
-        col_user: "账号", "Account";
-        col_at: "报名时间", "Entered";
-        col_state: "状态", "State";
         state_in: "有效", "in";
         state_withdrawn: "已撤回", "withdrawn";
         state_excluded: "已排除", "excluded";
         state_skipped: "已跳过", "passed over";
-        order: "订单", "Order";
         deleted: "已注销", "deleted";
         find: "从此编号开始", "From this entry on";
-        find_send: "查找", "Find";
         first: "回到开头", "Back to the start";
-        next: "下一页", "Next page";
         empty: "还没有报名。", "No entries yet.";
         exclude: "排除", "Exclude";
         exclude_text: "报名者会看到原因，公开名单会列出并计数。名单锁定后不能更改。",
             "The entrant reads the reason, and the public list names and counts it. It stands once the list is locked.";
-        exclude_reason: "原因", "Reason";
         excluded_done: "已排除一个报名，原因已记入日志。", "The entry is excluded, and the reason is in the log.";
         round_done: "随机数已通过验证，马上抽签。", "The round is verified. The draw is held at once.";
     }

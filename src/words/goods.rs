@@ -12,8 +12,6 @@ texts! {
         file_help: "选择文件后以文件为准。", "A file counts instead of what is pasted.";
         check: "检查", "Check";
         import: "导入", "Import";
-        line: "行", "Line";
-        name: "名称", "Name";
         line_goods: "新增商品", "A new product";
         line_sale: "新增商品和场次草稿", "A new product and the draft of a sale";
         ready: "可以导入：{} 个商品，{} 场草稿。尚未导入。", "Ready: {} products, {} drafts of sales. Nothing is imported yet.";
@@ -35,9 +33,7 @@ texts! {
         gallery_nav: "选择图片", "Choose a picture";
         gallery_show: "查看第 {} 张", "Show picture {}";
         gallery_item: "（第 {} 张，共 {} 张）", " (picture {} of {})";
-        title: "商品", "Products";
         search: "搜索商品", "Search products";
-        search_button: "搜索", "Search";
         show_archived: "显示已归档（{}）", "Show archived ({})";
         hide_archived: "隐藏已归档", "Hide archived";
         none_yet: "还没有商品。", "No products yet.";
@@ -70,7 +66,6 @@ texts! {
         pictures_order: "按“顺序”排列，第 1 张是封面。", "Sorted by position. The first one is the cover.";
         place: "顺序", "Position";
         place_of: "第 {} 张图片的顺序", "Position of picture {}";
-        remove: "移除", "Remove";
         remove_of: "移除第 {} 张图片", "Remove picture {}";
         cover: "封面", "Cover";
         make_cover: "设为封面", "Set as cover";
@@ -87,7 +82,6 @@ texts! {
         variant_name_help: "例如“曜石黑”。留空则显示商品名。", "For example “Black”. Left empty, the product name is shown.";
         has_variants: "其他款式：", "Other variants:";
         variant_note: "商品 {} 的款式", "Variant of {}";
-        preview: "预览", "Preview";
         preview_title: "顾客看到的样子", "What shoppers will see";
         preview_note: "尚未保存。", "Not saved yet.";
         preview_card: "在列表中", "In the list";
@@ -100,7 +94,6 @@ texts! {
     /// Categories of goods, for shoppers and in the console.
     CategoriesText {
         title: "商品分类", "Categories";
-        all: "全部", "All";
         nothing: "这个分类暂时没有在售的商品。", "Nothing in this category is on sale right now.";
         nothing_text: "看看其他分类，或全部秒杀。", "Look at another category, or at all sales.";
         field: "分类", "Category";
@@ -115,8 +108,6 @@ texts! {
         see_in_shop: "在商店中查看", "View in the shop";
         earlier: "前移", "Move up";
         later: "后移", "Move down";
-        rename: "改名", "Rename";
-        delete: "删除", "Delete";
         delete_unused: "没有商品使用这个分类。", "No product uses this category.";
         delete_used: "有 {} 件商品使用这个分类。商品会保留，不再有分类。", "Products that use this category: {}. They are kept, without a category.";
         done_created: "已创建分类“{}”。", "Category “{}” created.";
@@ -169,7 +160,6 @@ texts! {
         console_lead: "顾客对商品的提问。答复会公开显示在商品页，只显示在提问的语言中，请用同一种语言答复。",
             "What shoppers ask about products. Answers are public, on the pages in the language of the question: answer in that language.";
         tab_open: "待答复", "To answer";
-        tab_answered: "已答复", "Answered";
         tab_hidden: "已隐藏", "Hidden";
         empty_open: "没有待答复的提问。", "No questions to answer.";
         empty_answered: "还没有答复过提问。", "No questions have been answered yet.";
@@ -184,14 +174,12 @@ texts! {
         save: "保存答复", "Save answer";
         hide: "隐藏", "Hide";
         unhide: "恢复", "Show again";
-        undo: "撤销", "Undo";
         done_answer: "答复已发布到商品页。", "Answer published on the product’s pages.";
         done_hide: "提问已隐藏。", "Question hidden.";
         done_unhide: "提问已恢复。", "Question shown again.";
         changed: "有人刚刚处理了这个提问，现在的内容见下。你填写的答复还在，请核对后再操作。",
             "Someone just changed this question, and it is shown as it is now. What you entered is still there: check it, then try again.";
         is_hidden: "这个提问已被隐藏，恢复后才能答复。", "The question is hidden. Show it again before you answer it.";
-        all: "全部提问", "All questions";
     }
 }
 
@@ -200,7 +188,7 @@ impl QuestionsText {
     pub fn status(&self, status: QuestionStatus) -> &'static str {
         match status {
             QuestionStatus::Open => self.tab_open,
-            QuestionStatus::Answered => self.tab_answered,
+            QuestionStatus::Answered => self.status_answered,
             QuestionStatus::Hidden => self.tab_hidden,
         }
     }

@@ -49,7 +49,9 @@ pub use orders::{HoldsText, InvoicesText, OrdersText, ParcelsText, ReturnsText, 
 pub use payments::{ApprovalsText, BooksText, CasesText, PacketsText, SettlementsText, WalletText};
 pub use problems::{Problem, field_error, problem, refusal_reasons, refusals};
 pub use sales::{ChecklistText, ReportText, SalesText};
-pub use shop::{AboutText, ArchiveText, BrandText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country};
+pub use shop::{
+    AboutText, ArchiveText, BrandText, CommonText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country,
+};
 pub use waiting_rooms::{
     DecisionsText, EligibilityConsoleText, EligibilityText, FrontText, MomentText, WaitingRoomConsoleText,
     WaitingRoomText, WaitlistText,
@@ -80,6 +82,7 @@ macro_rules! tables {
 }
 
 tables! {
+    common: CommonText,
     shop: ShopText,
     archive: ArchiveText,
     about: AboutText,
@@ -301,7 +304,7 @@ impl Text {
             PacketPhase::Upcoming => self.packets.phase_upcoming,
             PacketPhase::Open => self.packets.phase_open,
             PacketPhase::Empty => self.packets.phase_empty,
-            PacketPhase::Expired => self.packets.phase_expired,
+            PacketPhase::Expired => self.common.expired,
         }
     }
 

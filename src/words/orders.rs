@@ -2,17 +2,12 @@ texts! {
     /// Filters of the order list, orders that the shop ended, delivery addresses.
     OrdersText {
         filter: "按状态筛选", "Filter by status";
-        filter_all: "全部", "All";
         filter_unpaid: "待付款", "To pay";
-        filter_paid: "已付款", "Paid";
-        filter_ended: "已取消", "Cancelled";
         filter_refunds: "退款", "Refunds";
         copy: "复制", "Copy";
         copy_number: "复制订单号 {}", "Copy order number {}";
-        none_so: "没有符合条件的订单。", "No matching orders.";
         none_so_text: "换个筛选条件，或查看全部订单。", "Try another filter or view all your orders.";
         see_all: "查看全部订单", "View all orders";
-        newest: "回到最新", "Back to newest";
         means_cancelled_by_shop: "商家取消了订单，未产生扣款。", "The shop cancelled your order. You weren’t charged.";
         means_refunding_by_shop: "商家取消了订单，款项正在原路退回，到账时间取决于付款方式。",
             "The shop cancelled your order. Your refund is on its way; how long it takes depends on how you paid.";
@@ -56,15 +51,12 @@ texts! {
         address_default: "默认", "Default";
         address_make_default: "设为默认", "Set as default";
         address_as_default: "设为默认地址", "Set as my default address";
-        address_save: "保存", "Save";
-        address_delete: "删除", "Delete";
         address_delete_question: "删除这个地址？", "Delete this address?";
         address_delete_text: "已有订单不受影响。", "Existing orders aren’t affected.";
         address_delete_no: "保留", "Keep";
         address_full: "最多保存 20 个地址，请先删除一个。", "You can save up to 20 addresses. Please delete one first.";
         address_changed: "这个地址刚刚在别处被修改，现在是下面的内容。你填写的还在表单里，再次保存会覆盖它。",
             "This address was just changed elsewhere. It now reads as below. What you entered is still in the form; saving again replaces it.";
-        address_errors: "请检查：", "Please check:";
         done_saved: "地址已保存。", "Address saved.";
         done_deleted: "地址已删除。", "Address deleted.";
         done_default: "默认地址已更改。", "Default address updated.";
@@ -140,7 +132,6 @@ texts! {
         file_refused: "有 {} 行不能处理，因此未处理任何一行。请改正后重新上传。", "Lines that can’t be done: {}. So none was. Correct the file and upload it again.";
         file_done: "已发货：{} 笔；之前已是如此：{} 笔。", "Marked as sent: {}. Already so before: {}.";
         file_none: "没有可处理的内容：所有订单都已是如此。", "There is nothing to do: all orders are so already.";
-        line: "行", "Line";
         line_new: "将标记为已发货", "will be marked as sent";
         line_same: "已是如此", "already so";
         line_done: "已发货", "marked as sent";
@@ -214,8 +205,6 @@ texts! {
         price: "单价", "Price";
         total: "合计", "Total";
         payments: "付款方式", "Paid by";
-        at: "时间", "Time";
-        refund: "退款", "Refund";
         rest: "实付", "Paid in total";
         no_invoice: "本收据不是发票。", "This receipt is not a tax invoice (fapiao).";
         heading: "发票", "Invoice (fapiao)";
@@ -235,12 +224,10 @@ texts! {
         done: "已标记 {} 张。", "Marked as issued: {}.";
         none: "没有发票。", "No invoices.";
         none_text: "买家在已付款订单的页面申请发票。", "Customers ask for them on the page of a paid order.";
-        refunded: "已退款", "Refunded";
         asked_at: "申请时间", "Asked for";
         mark: "标记为已开具", "Mark as issued";
         mark_text: "勾选的发票将标记为已开具，买家不能再更改抬头。此操作不可撤销。",
             "The ticked invoices count as issued, and their buyers can’t change them any more. This can’t be undone.";
-        older: "更早的", "Older";
     }
 }
 
@@ -248,26 +235,16 @@ texts! {
     /// The console's pages about orders.
     SupportText {
         title: "订单", "Orders";
-        filters: "筛选", "Filter";
-        search: "查找", "Search";
         clear: "清除条件", "Clear";
-        order: "订单号", "Order number";
-        user: "用户名或用户编号", "Username or user ID";
         sale: "场次", "Sale";
         sale_any: "全部场次", "All sales";
-        status: "状态", "Status";
         status_any: "全部状态", "All statuses";
         from: "下单时间 从", "Placed from";
         to: "下单时间 到", "Placed before";
         time_utc: "按 UTC 时间填写", "In UTC";
         time_local: "按你的时区填写", "In your time zone";
         export: "导出 CSV", "Export CSV";
-        empty: "没有符合条件的订单。", "No matching orders.";
         empty_text: "刚下的订单入库后才能查到。", "New orders show up here once they are saved.";
-        none: "还没有订单。", "No orders yet.";
-        older: "更早的订单", "Older orders";
-        newest: "回到最新", "Back to newest";
-        col_order: "订单", "Order";
         col_at: "下单时间", "Placed";
         col_user: "用户", "Customer";
         col_sale: "场次", "Sale";
@@ -275,12 +252,9 @@ texts! {
         col_amount: "金额", "Amount";
         col_status: "状态", "Status";
         gone: "账号已删除", "account deleted";
-        back: "全部订单", "All orders";
         heading: "订单详情", "Order";
-        customer: "用户", "Customer";
         product: "商品", "Product";
         pay_by: "付款期限", "Pay by";
-        reason: "原因", "Reason";
         reason_by_shop: "商家取消或退款", "Cancelled or refunded by the shop";
         reason_by_owner: "用户取消", "Cancelled by the customer";
         reason_unpaid: "超时未付款", "Not paid in time";
@@ -293,7 +267,6 @@ texts! {
         by_clock: "系统（超时）", "the system (timeout)";
         by_provider: "支付平台", "the payment provider";
         by_shop: "系统", "the system";
-        address: "收货地址", "Delivery address";
         address_none: "用户还没有填写收货地址。", "No delivery address yet.";
         reveal: "查看完整收货信息", "Show full recipient";
         reveal_text: "姓名、电话和详细地址将显示一次；谁在何时因何查看会记入操作日志。",
@@ -303,17 +276,13 @@ texts! {
         masked: "你的角色只能看到部分信息。", "Your role sees a part of it only.";
         payments: "付款", "Payments";
         payments_none: "还没有付款记录。", "No payment attempts yet.";
-        payment: "付款单号", "Payment ID";
         provider: "平台", "Provider";
-        reference: "平台单号", "Provider’s number";
         started: "发起时间", "Created";
         captured: "到账时间", "Captured";
         refunded: "退款时间", "Refunded";
         webhooks: "通知", "Webhooks";
         payment_created: "未付", "Unpaid";
         payment_captured: "已到账", "Captured";
-        payment_refund_pending: "退款中", "Refund pending";
-        payment_refunded: "已退款", "Refunded";
         payment_closed: "已关闭", "Closed";
         payment_mismatched: "金额不符", "Wrong amount";
         cancel: "取消订单", "Cancel order";
@@ -329,8 +298,6 @@ texts! {
         refund_part_wallet: "用户的钱包", "the customer’s wallet";
         refund_rest_text: "此前已部分退款，现在可退余下的 {}。", "A part was refunded before. What is left is {}.";
         done_refund_part: "已发起部分退款。", "Partial refund started.";
-        part: "部分退款", "Partial refund";
-        part_pending: "处理中", "under way";
         part_done: "已退款", "made";
         why: "内部原因（用户不可见）", "Internal reason (staff only)";
         tell: "给用户的留言（选填）", "Message to the customer (optional)";
@@ -338,19 +305,16 @@ texts! {
         tell_help: "原样显示在用户的订单页，请使用用户的语言。", "Shown as is on the customer’s order page, so use their language.";
         disputed: "付款有争议，可能已被收回；我知道，仍要退款",
             "The payment is or was disputed, so the money may be back already. I know, and refund it all the same";
-        close: "返回", "Go back";
         elsewhere: "外部订单号", "Order in the other shop";
         paid_elsewhere: "货款由外部商店收取。", "The other shop took the money.";
         end_elsewhere: "结束订单", "End order";
         end_elsewhere_text: "本店不退款，货款由外部商店处理。数量退回场次。", "Nothing is refunded here: the other shop has the money. The units go back on sale.";
         no_actions: "当前状态没有可执行的操作。", "No actions available in this state.";
         own_order: "这是你自己的订单，须由另一位员工处理。", "This order is yours. Another staff member has to handle it.";
-        not_yours: "你的角色只能查看。", "Your role is read-only.";
         done_cancel: "订单已取消，库存已退回。", "Order cancelled. Its units are back on sale.";
         done_refund: "已发起退款，库存已退回。", "Refund started. The units are back on sale.";
         changed: "订单状态刚刚发生变化，操作未执行，请查看最新状态。",
             "The order changed in the meantime, so nothing was done. Here is its current state.";
-        check: "请检查：", "Please check:";
     }
 }
 
@@ -365,7 +329,6 @@ texts! {
         empty_text: "订单填写收货地址后才会比较。", "Orders are compared once they have a delivery address.";
         back: "返回场次", "Back to the sale";
         all: "全部关联账号", "All linked accounts";
-        next: "下一页", "Next page";
         first: "回到第一页", "First page";
         accounts: "{} 个账号", "{} accounts";
         why: "关联原因", "Why they are linked";
@@ -375,14 +338,10 @@ texts! {
         by_registration: "几分钟内从同一网络注册，且收货街道相同：{} 个账号",
             "Registered from one network within minutes and delivered to one street: {} accounts";
         live_orders: "有效订单", "Live orders";
-        units: "件数", "Units";
         paid: "已付金额", "Paid";
-        several: "多种货币", "several currencies";
         held_orders: "审核中", "Held";
         appeals: "待答复申诉", "Appeals to answer";
-        open: "查看", "Open";
         place: "收货地", "Delivered to";
-        orders: "订单", "Orders";
         held: "审核中", "Held for review";
         hold: "暂缓发货", "Hold";
         hold_text: "订单不会发货，直到放行、退款或取消。买家会收到原因，并可以申诉。",
@@ -401,8 +360,6 @@ texts! {
         compared: "账号比对时间", "Accounts compared at";
         reason: "原因（买家可见）", "Reason (the buyer reads it)";
         reason_help: "原样显示在买家的订单页和邮件中，请使用买家的语言。", "Shown as is on the order page and in the email, so use the buyer’s language.";
-        close: "返回", "Go back";
-        not_yours: "你的角色只能查看。", "Your role is read-only.";
         none_apply: "没有可以处理的订单。", "No orders to act on.";
         done_hold: "已暂缓发货：{} 笔。", "Held: {}.";
         done_release: "已放行：{} 笔。", "Released: {}.";
@@ -431,7 +388,6 @@ texts! {
             "Our staff are looking at this order. You can still pay or cancel. If it isn’t paid in time it is cancelled, and once paid it ships after the review.";
         next_steps: "审核结束后，订单会放行发货，或全额退款。结果会显示在这里，并发送到你验证过的邮箱。",
             "Afterwards the order ships or is refunded in full. You’ll see the result here and get it by email if your address is confirmed.";
-        shop_says: "原因", "Reason";
         appeal: "申诉", "Appeal";
         appeal_text: "有误会吗？请写给我们的员工，每次申诉都会得到答复。", "Is this a mistake? Write to our staff. They answer every appeal.";
         appeal_label: "你的说明", "Your message";

@@ -18,13 +18,11 @@ texts! {
         by_refund: "退款完成后自动结案", "the refund itself";
         by_win: "争议胜诉后自动结案", "winning the dispute";
         dispute: "争议", "Dispute";
-        dispute_open: "处理中", "under way";
         dispute_won: "胜诉，款项留在本店", "won: the money stays with the shop";
         dispute_lost: "败诉，款项已退给付款人", "lost: the money went back to the payer";
         respond_by: "最晚答复", "Answer by";
         note: "处理说明", "Reason";
         empty: "没有待处理的付款。", "No payment needs attention.";
-        back: "全部订单", "All orders";
         kind_mismatched: "到账金额不符", "Wrong amount captured";
         kind_refund_failed: "退款失败", "Refund failed";
         kind_refund_delayed: "退款受阻", "Refund is delayed";
@@ -45,9 +43,7 @@ texts! {
         means_unknown_event: "系统不认识这种通知。", "The shop doesn’t know this kind of notification.";
         means_bill_differs: "支付平台的账单与本店账目不一致。重新对账后若已一致，会自动结案。",
             "The provider’s bill and the shop’s books don’t have the same. The case closes itself once they do, when the day is compared again.";
-        payment: "付款单号", "Payment ID";
         state: "付款状态", "Payment status";
-        order: "订单", "Order";
         top_up: "钱包充值", "Wallet top-up";
         asked: "应付", "Asked for";
         reported: "上报金额", "Reported";
@@ -74,8 +70,8 @@ impl Text {
         match status {
             PaymentStatus::Created => self.support.payment_created,
             PaymentStatus::Captured => self.support.payment_captured,
-            PaymentStatus::RefundPending => self.support.payment_refund_pending,
-            PaymentStatus::Refunded => self.support.payment_refunded,
+            PaymentStatus::RefundPending => self.account.status_refund_pending,
+            PaymentStatus::Refunded => self.account.status_refunded,
             PaymentStatus::Closed => self.support.payment_closed,
             PaymentStatus::Mismatched => self.support.payment_mismatched,
         }
@@ -99,7 +95,7 @@ impl Text {
     /// How far a dispute is.
     pub fn dispute_state(&self, state: &DisputeState) -> &'static str {
         match state {
-            DisputeState::Open => self.cases.dispute_open,
+            DisputeState::Open => self.common.under_way,
             DisputeState::Won => self.cases.dispute_won,
             DisputeState::Lost => self.cases.dispute_lost,
         }
@@ -117,7 +113,7 @@ impl Text {
     pub fn movement_kind(&self, kind: &MovementKind) -> &'static str {
         match kind {
             MovementKind::Charge => self.settlements.charge,
-            MovementKind::Refund => self.settlements.refund,
+            MovementKind::Refund => self.common.refund,
         }
     }
 
@@ -125,7 +121,7 @@ impl Text {
     pub fn refund_kind(&self, kind: &RefundKind) -> &'static str {
         match kind {
             RefundKind::Order => self.approvals.kind_order,
-            RefundKind::Part => self.approvals.kind_part,
+            RefundKind::Part => self.common.partial_refund,
             RefundKind::Case => self.approvals.kind_case,
             RefundKind::Packet => self.approvals.kind_packet,
         }
@@ -136,7 +132,7 @@ impl Text {
             ApprovalStatus::Pending => self.approvals.status_pending,
             ApprovalStatus::Approved => self.approvals.status_approved,
             ApprovalStatus::Declined => self.approvals.status_declined,
-            ApprovalStatus::Expired => self.approvals.status_expired,
+            ApprovalStatus::Expired => self.common.expired,
             ApprovalStatus::Void => self.approvals.status_void,
         }
     }
@@ -152,21 +148,15 @@ texts! {
         empty: "没有待复核的申请。", "Nothing waits for a second person.";
         empty_decided: "还没有已结束的申请。", "No request has been decided yet.";
         kind_order: "全额退款", "Refund of an order";
-        kind_part: "部分退款", "Partial refund";
         kind_case: "待处理付款的退款", "Refund of a payment that needs attention";
         kind_packet: "商家红包", "Red packet from the shop";
         shares: "{} 份", "{} shares";
-        greeting: "祝福语", "Greeting";
         status_pending: "待另一位员工复核", "Waits for a second person";
         status_approved: "已批准", "Approved";
         status_declined: "已拒绝", "Declined";
-        status_expired: "已过期", "Expired";
         status_void: "已失效", "Void";
         means_void: "情况已变化，无法再执行。", "Things had changed, so this was no longer possible.";
         means_expired: "72 小时内无人处理，款项未动。", "Nobody decided within 72 hours. No money moved.";
-        order: "订单", "Order";
-        status: "状态", "Status";
-        amount: "金额", "Amount";
         asked_by: "申请人", "Asked for by";
         expires: "有效期至", "Expires";
         decided_by: "处理人", "Decided by";
@@ -231,7 +221,6 @@ texts! {
         none_so: "没有符合条件的对账记录。", "No matching days.";
         empty_text: "使用有账单的支付平台收款后，系统每天自动对账。", "Once a provider with bills takes money, this happens by itself every day.";
         provider: "支付平台", "Provider";
-        every: "全部", "All";
         day: "日期", "Day";
         state: "结果", "Result";
         agreed: "一致", "Agreed";
@@ -248,11 +237,8 @@ texts! {
         problem: "不符", "Difference";
         kind: "类型", "Kind";
         charge: "收款", "Charge";
-        refund: "退款", "Refund";
         here: "本店", "In the books";
         there: "账单", "On the bill";
-        payment: "付款单号", "Payment ID";
-        line: "平台单号", "Provider’s number";
         missing_here: "账单有，本店无", "Missing here";
         missing_there: "本店有，账单无", "Missing there";
         amount_differs: "金额不符", "Amount differs";
@@ -277,7 +263,6 @@ texts! {
         empty_text: "充值，或者去抢一个红包吧。", "Top up or claim a red packet.";
         empty_page: "没有更早的记录。", "No older activity.";
         older: "更早的记录", "Older activity";
-        newest: "回到最新", "Back to newest";
         kind_topup: "充值", "Top-up";
         kind_pay: "支付订单", "Order payment";
         kind_refund: "订单退款", "Order refund";
@@ -292,7 +277,6 @@ texts! {
         deposit_since: "始于", "Since";
         for_sale: "充值后返回场次。", "After paying you return to the sale.";
         see_sale: "查看场次", "View sale";
-        see_order: "查看订单", "View order";
         see_packet: "查看红包", "View red packet";
         pay: "用钱包支付 · {}", "Pay with wallet · {}";
         pay_holds: "钱包余额 {}。", "Wallet balance: {}.";
@@ -319,7 +303,6 @@ texts! {
 texts! {
     /// Red packets: giving, claiming, results, and the console's pages.
     PacketsText {
-        title: "红包", "Red packets";
         default_greeting: "恭喜发财，大吉大利", "Good fortune to you";
         from: "{} 的红包", "Red packet from {}";
         from_shop: "商家红包雨", "Red packets from the shop";
@@ -353,8 +336,6 @@ texts! {
         returned: "已退回 {}", "{} returned";
         list: "大家的手气", "Who got what";
         list_none: "还没有人领取。", "No claims yet.";
-        list_older: "更早的", "Older";
-        list_newest: "回到最新", "Back to newest";
         luckiest: "手气最佳", "Luckiest";
         deleted_user: "已注销用户", "Deleted user";
         me: "我", "You";
@@ -371,12 +352,9 @@ texts! {
         how_back: "没领完的自动退回钱包", "What nobody claims comes back to your wallet.";
         give: "发红包", "Send a red packet";
         older: "更早的红包", "Older red packets";
-        newest: "回到最新", "Back to newest";
         phase_upcoming: "未开抢", "Upcoming";
         phase_open: "进行中", "Open";
         phase_empty: "已抢光", "All claimed";
-        phase_expired: "已过期", "Expired";
-        give_title: "发红包", "Send a red packet";
         give_lead: "从钱包扣款，未领完的会退回钱包。", "Paid from your wallet. Unclaimed money comes back to you.";
         holds: "钱包余额 {}", "Wallet balance: {}";
         total: "总金额（元）", "Total (CNY)";
@@ -406,7 +384,6 @@ texts! {
         preview_range: "最少 {}，最多 {}", "Smallest {}, largest {}";
         preview_more: "还有 {} 个", "and {} more";
         give_go: "塞钱进红包", "Create red packet";
-        check: "请检查：", "Please check:";
         not_enough: "钱包余额不足。", "Your wallet balance is too low.";
         given_title: "红包准备好了", "Your red packet is ready";
         given_text: "把链接发给朋友。未领完的将退回，时间：", "Share the link with your friends. Unclaimed money comes back at";
@@ -414,12 +391,10 @@ texts! {
         copy: "复制链接", "Copy link";
         copied: "已复制", "Copied";
         qr: "红包链接二维码", "QR code of the link";
-        to_packet: "查看红包", "View red packet";
         nav: "红包", "Red packets";
         admin_lead: "红包雨由商店出资，停止后剩余金额退回商店。",
             "Red packet drops are paid for by the shop. When one stops, what is left goes back to the shop.";
         rain: "新建红包雨", "New red packet drop";
-        rain_title: "新建红包雨", "New red packet drop";
         rain_lead: "由商店出资，最多 1,000,000 个。", "Paid for by the shop, up to 1,000,000 shares.";
         rain_go: "开始发放", "Start the drop";
         admin_none: "还没有红包。", "No red packets yet.";

@@ -1,7 +1,6 @@
 texts! {
     /// The console: the list, form and calendar of sales.
     SalesText {
-        list_title: "场次", "Sales";
         payments_sandbox: "支付方式：沙箱。付款和充值都不收钱，任何人都能免费拿货，请勿用于真实销售。",
             "Payments: sandbox. Orders and top-ups are paid without money, so anyone can take goods for free. Not for real sales.";
         payments_on: "支付方式：{}。", "Payments: {}.";
@@ -12,14 +11,11 @@ texts! {
         send_crowd_note: "600 位模拟买家来抢一场隐藏的秒杀，五分钟后自动清除。", "600 simulated shoppers rush at a hidden sale, which goes by itself after five minutes.";
         filter: "筛选场次", "Filter sales";
         search: "商品名称或场次编号", "Product or sale number";
-        tabs: "按状态", "By state";
         tab_current: "当前", "Current";
         all: "全部", "All";
-        apply: "搜索", "Search";
         clear: "清除筛选", "Clear filter";
         group_drafts: "草稿", "Drafts";
         group_past: "已结束", "Past";
-        nothing_found: "没有符合条件的场次。", "No matching sales.";
         nothing_here: "这里没有场次。", "No sales here.";
         nothing_past: "没有更早的场次了。", "No earlier sales.";
         empty_head: "还没有场次", "No sales yet";

@@ -2,6 +2,56 @@ use domain::staff::ShopPageName;
 use domain::{Locale, ModeName};
 
 texts! {
+    /// Words that stand on pages of several subjects.
+    CommonText {
+        account: "账号", "Account";
+        account_help: "用户名或用户编号", "Username or user ID";
+        all: "全部", "All";
+        all_orders: "全部订单", "All orders";
+        amount: "金额", "Amount";
+        cancel: "取消", "Cancel";
+        check: "请检查：", "Please check:";
+        close: "关闭", "Close";
+        delete: "删除", "Delete";
+        events: "事件", "Events";
+        expired: "已过期", "Expired";
+        filter: "筛选", "Filter";
+        find: "查找", "Find";
+        line: "行", "Line";
+        look_up: "查找", "Search";
+        name: "名称", "Name";
+        newest: "回到最新", "Back to newest";
+        next_page: "下一页", "Next page";
+        no_orders: "没有符合条件的订单。", "No matching orders.";
+        no_sales: "没有符合条件的场次。", "No matching sales.";
+        older: "更早的", "Older";
+        order: "订单", "Order";
+        partial_refund: "部分退款", "Partial refund";
+        payment_id: "付款单号", "Payment ID";
+        preview: "预览", "Preview";
+        provider_number: "平台单号", "Provider’s number";
+        quantity: "数量", "Quantity";
+        read_only: "你的角色只能查看。", "Your role is read-only.";
+        reason: "原因", "Reason";
+        refund: "退款", "Refund";
+        remove: "移除", "Remove";
+        rename: "改名", "Rename";
+        save: "保存", "Save";
+        search: "搜索", "Search";
+        see_order: "查看订单", "View order";
+        send_link: "发送链接", "Send link";
+        state: "状态", "State";
+        status: "状态", "Status";
+        time: "时间", "Time";
+        to_sale: "返回商品页", "Back to the sale";
+        two_steps: "两步验证", "Two-step verification";
+        under_way: "处理中", "under way";
+        undo: "撤销", "Undo";
+        units: "件数", "Units";
+    }
+}
+
+texts! {
     /// The frame of every page, the list of sales, the page of one sale.
     ShopText {
         tagline: "准点开抢，售完即止", "Limited stock, right on time";
@@ -34,7 +84,6 @@ texts! {
         limit: "每人限购", "Limit per person";
         back_to_list: "全部秒杀", "All sales";
         variant: "款式", "Variant";
-        quantity: "数量", "Quantity";
         buy: "立即抢购", "Buy now";
         before_script: "开抢后点击按钮即可抢购。", "Press the button when the sale starts.";
         open_before_script: "正在抢购，点一次按钮即可。", "The sale is open. Press the button once to buy.";
@@ -85,7 +134,6 @@ texts! {
         sessions: "按场次", "By session";
         now: "正在抢", "Now";
         later: "更晚", "Later";
-        all: "全部", "All";
         while_stocks_last: "抢完即止", "While stocks last";
         past: "含往期", "With past sales";
         one_more: "以上商品还有 1 场", "One more sale of products above";
@@ -94,25 +142,17 @@ texts! {
         title: "全部场次", "All sales";
         lead: "按商品名搜索，也可以翻看往期。", "Search by product name, or look through past sales.";
         field: "商品名", "Product name";
-        submit: "搜索", "Search";
         show: "显示", "Show";
-        show_all: "全部", "All";
-        show_now: "正在抢购", "On now";
-        show_next: "即将开抢", "Coming up";
-        show_ended: "已结束", "Ended";
         found: "{} 场", "Sales found: {}";
-        none: "没有符合条件的场次。", "No matching sales.";
         none_text: "换个词，或查看全部场次。", "Try another word, or look at all sales.";
         clear: "查看全部场次", "See all sales";
         share: "分享", "Share";
         copied: "链接已复制", "Link copied";
         poster: "海报", "Poster";
         poster_save: "保存图片", "Save picture";
-        poster_close: "关闭", "Close";
         poster_share: "分享图片", "Share picture";
         poster_scan: "扫码准点抢", "Scan to be there on time";
         older: "更早的场次", "Older sales";
-        newest: "回到最新", "Back to newest";
     }
 }
 
@@ -187,7 +227,6 @@ texts! {
         tax_number_help: "印在收据上，在店铺名称下方。", "Receipts say it below the shop’s name.";
         sender: "邮件发件人（可不填）", "Sender of mail (optional)";
         sender_help: "不填则用店铺名称。", "Empty: the shop’s name.";
-        preview: "预览", "Preview";
         preview_text: "顾客看到的样子。", "This is how shoppers see it.";
         logo: "标志图片", "Logo";
         logo_help: "方形的 PNG、JPEG 或 WebP，最大 5 MB。代替方块标识。", "A square PNG, JPEG or WebP of up to 5 MB. It takes the place of the mark.";
@@ -282,7 +321,6 @@ texts! {
         close_leave: "看商品和抢购规则", "See the product and the rules";
         see_sale: "再去抢", "Try this sale again";
         wait: "加入本场候补", "Join this sale’s waitlist";
-        all_sales: "全部秒杀", "All sales";
         paid_elsewhere: "这笔订单由你来时的商店收款，请回到那里付款。", "The shop that you came from takes the payment for this order: pay there.";
     }
 }

@@ -190,14 +190,12 @@ texts! {
         joined_at: "加入时间", "Joined";
         pay_by: "付款截止", "Pay by";
         order: "查看订单并付款", "View order and pay";
-        view_order: "查看订单", "View order";
         refresh: "刷新", "Refresh";
         how: "候补怎么排", "How the waitlist works";
         how_order: "同一批（15 秒内）加入的人随机排序，快慢无差别。", "People who join within the same 15 seconds are shuffled, so speed makes no difference.";
         how_offer: "有退回时为排在最前的人保留订单，付款时限与普通订单相同。", "When a unit comes back, an order is reserved for the first in line, with the usual time to pay.";
         how_promise: "候补不收费。是否会有退回，无法保证。", "Waiting costs nothing. There is no promise that a unit comes back.";
         mail_hint: "填写并验证邮箱后，轮到你时会收到邮件。", "With a confirmed email address, you get an email when it’s your turn.";
-        to_sale: "返回商品页", "Back to the sale";
         others: "看看其他秒杀", "See other sales";
         waiters: "候补人数", "On the waitlist";
         open_offers: "待付款的候补订单", "Waitlist orders to be paid";
@@ -230,7 +228,6 @@ texts! {
         redeem: "使用邀请码", "Use this code";
         privacy: "邮箱和地址只以加密摘要参与比对，活动结束 30 天后删除；注销账号时一并删除。",
             "Mailboxes and addresses are compared as keyed digests only. These are deleted 30 days after the sale, and with your account.";
-        to_sale: "返回商品页", "Back to the sale";
     }
 }
 
@@ -253,7 +250,6 @@ texts! {
         price: "一个人有多个邮箱和地址：这些条件提高囤号的成本，但认不出是不是同一个人。",
             "One person can have many mailboxes and addresses: these conditions make accounts dearer, and don’t recognise people.";
         link: "邀请码", "Invitation codes";
-        title: "邀请码", "Invitation codes";
         not_asked: "本场没有要求邀请码；在表单中选择后才会核对。", "This sale asks for no code. Choose that in its form first.";
         made: "已生成", "Made";
         used: "已使用", "Used";
@@ -364,11 +360,8 @@ texts! {
         no_differences: "所有决定都与本店一致。", "This shop would have decided the same each time.";
         more: "每个列表最多显示 {} 条，全部内容：", "Each list shows up to {}. All of them:";
         by_total: "按场次现在的库存、限购和时间对照。", "Compared by the stock, the limit and the times that the sale has now.";
-        col_order: "订单", "Order";
         col_shopper: "顾客", "Customer";
-        col_quantity: "件数", "Units";
         col_beyond: "超卖", "Beyond";
-        col_at: "时间", "Time";
         col_there: "对方", "There";
         col_here: "本店", "Here";
         col_left: "当时剩余", "Left then";

@@ -93,13 +93,13 @@ pub struct OrdersPage {
 
 impl OrdersPage {
     fn filters(&self) -> [(&'static str, &'static str); 5] {
-        let t = &self.chrome.text().orders;
+        let t = self.chrome.text();
         [
-            ("", t.filter_all),
-            ("unpaid", t.filter_unpaid),
-            ("paid", t.filter_paid),
-            ("cancelled,rejected", t.filter_ended),
-            ("refund_pending,refunded", t.filter_refunds),
+            ("", t.common.all),
+            ("unpaid", t.orders.filter_unpaid),
+            ("paid", t.account.status_paid),
+            ("cancelled,rejected", t.account.status_cancelled),
+            ("refund_pending,refunded", t.orders.filter_refunds),
         ]
     }
 

@@ -89,8 +89,8 @@ fn shown_states(show: &str) -> &'static [SaleState] {
 
 impl ArchivePage {
     fn filters(&self) -> [(&'static str, &'static str); 4] {
-        let t = &self.chrome.text().archive;
-        [("", t.show_all), ("now", t.show_now), ("next", t.show_next), ("ended", t.show_ended)]
+        let t = self.chrome.text();
+        [("", t.common.all), ("now", t.shop.list_live), ("next", t.shop.list_next), ("ended", t.admin.state_ended)]
     }
 
     fn is_current(&self, filter: &str) -> bool {
@@ -100,7 +100,7 @@ impl ArchivePage {
     /// The categories as values of the query, with their names.
     fn categories(&self) -> Vec<(String, &str)> {
         let named = self.choices.iter().map(|category| (category.id.to_string(), self.chrome.say(&category.name)));
-        std::iter::once((String::new(), self.chrome.text().categories.all)).chain(named).collect()
+        std::iter::once((String::new(), self.chrome.text().common.all)).chain(named).collect()
     }
 
     fn is_category(&self, category: &str) -> bool {
