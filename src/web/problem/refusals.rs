@@ -61,55 +61,47 @@ fn whole_seconds(moment: Timestamp, now: Timestamp) -> u64 {
     ms.div_ceil(1000).max(1)
 }
 
-/// The problem of each refusal of a module: a code, a problem with more than that, or what another refusal is.
+/// The problem of each refusal of a module: the code of the same name for those in brackets, and for others a code, a
+/// problem with more than that, or what another refusal is.
 macro_rules! problems_of {
-    ($($refusal:ident as $given:ident { $($variant:pat => $problem:expr,)+ })+) => {$(
+    ($($refusal:ident $([$($same:ident)+])? as $given:ident { $($variant:pat => $problem:expr,)* })+) => {$(
         impl From<$refusal> for Problem {
             fn from($given: $refusal) -> Self {
-                match $given { $($variant => $problem.into(),)+ }
+                match $given {
+                    $($($refusal::$same => Code::$same.into(),)+)?
+                    $($variant => $problem.into(),)*
+                }
             }
         }
     )+};
 }
 
 problems_of! {
-    JoinRefusal as refusal {
-        JoinRefusal::RateLimited => Code::RateLimited,
-        JoinRefusal::NoSuchWaitingRoom => Code::NoSuchWaitingRoom,
+    JoinRefusal [RateLimited NoSuchWaitingRoom] as refusal {
         JoinRefusal::Ineligible(refusal) => refusal,
         JoinRefusal::Closed(Phase::Ended) => Code::Ended,
         JoinRefusal::Closed(_) => Code::NotOpen,
         JoinRefusal::Unknown => Code::Overloaded,
     }
-    EntryRefusal as refusal {
-        EntryRefusal::RateLimited => Code::RateLimited,
-        EntryRefusal::NoSuchDraw => Code::NoSuchDraw,
-        EntryRefusal::NotEntered => Code::NotEntered,
+    EntryRefusal [RateLimited NoSuchDraw NotEntered] as refusal {
         EntryRefusal::Ineligible(refusal) => refusal,
         EntryRefusal::Closed(Phase::Ended) => Code::Ended,
         EntryRefusal::Closed(_) => Code::NotOpen,
         EntryRefusal::Store(error) => error,
     }
-    WaitlistRefusal as refusal {
-        WaitlistRefusal::RateLimited => Code::RateLimited,
-        WaitlistRefusal::NoSuchSale => Code::NoSuchSale,
-        WaitlistRefusal::NoWaitlist => Code::NoWaitlist,
-        WaitlistRefusal::NotSoldOut => Code::NotSoldOut,
+    WaitlistRefusal [RateLimited NoSuchSale NoWaitlist NotSoldOut BadQuantity OverLimit NotWaiting] as refusal {
         WaitlistRefusal::HasOrder(order) => Problem::new(Code::HasOrder).detail(format!("Order {order}.")),
-        WaitlistRefusal::BadQuantity => Code::BadQuantity,
-        WaitlistRefusal::OverLimit => Code::OverLimit,
-        WaitlistRefusal::NotWaiting => Code::NotWaiting,
         WaitlistRefusal::Ineligible(refusal) => refusal,
         WaitlistRefusal::Closed(Phase::Ended) => Code::Ended,
         WaitlistRefusal::Closed(_) => Code::NotOpen,
         WaitlistRefusal::Store(error) => error,
     }
-    AccountRefusal as refusal {
-        AccountRefusal::BadCredentials => Code::BadCredentials,
+    AccountRefusal [
+        BadCredentials UsernameTaken BadUsername WeakPassword Blocked SecondFactorRequired StaleVersion PasswordExpired
+        BadCode BadPasskey TooManyPasskeys PasskeyTaken PasskeysOff PasskeyNeeded StepUpNeeded BadLink NoMailAddress
+        Overloaded
+    ] as refusal {
         AccountRefusal::ProofDue => Code::ProofNeeded,
-        AccountRefusal::UsernameTaken => Code::UsernameTaken,
-        AccountRefusal::BadUsername => Code::BadUsername,
-        AccountRefusal::WeakPassword => Code::WeakPassword,
         AccountRefusal::BadNameAndPassword => Problem::new(Code::BadUsername).fields([
             FieldProblem { field: "username".to_owned(), code: "bad_username" },
             FieldProblem { field: "password".to_owned(), code: "weak_password" },
@@ -117,53 +109,33 @@ problems_of! {
         AccountRefusal::Throttled(wait) | AccountRefusal::NameThrottled(wait) => {
             Problem::new(Code::RateLimited).retry_after(wait.as_secs().saturating_add(1))
         },
-        AccountRefusal::Blocked => Code::Blocked,
-        AccountRefusal::SecondFactorRequired => Code::SecondFactorRequired,
-        AccountRefusal::StaleVersion => Code::StaleVersion,
-        AccountRefusal::PasswordExpired => Code::PasswordExpired,
         AccountRefusal::CodeNeeded(_) => Code::CodeNeeded,
-        AccountRefusal::BadCode => Code::BadCode,
-        AccountRefusal::BadPasskey => Code::BadPasskey,
         AccountRefusal::BadRegistration => Problem::invalid_field("credential", "not_valid"),
         AccountRefusal::NoSuchPasskey => Code::NotFound,
-        AccountRefusal::TooManyPasskeys => Code::TooManyPasskeys,
-        AccountRefusal::PasskeyTaken => Code::PasskeyTaken,
-        AccountRefusal::PasskeysOff => Code::PasskeysOff,
-        AccountRefusal::PasskeyNeeded => Code::PasskeyNeeded,
         AccountRefusal::BadPresentCode => Problem::invalid_field("present_code", "bad_code"),
         AccountRefusal::WrongPassword => Problem::invalid_field("password", "wrong_password"),
-        AccountRefusal::StepUpNeeded => Code::StepUpNeeded,
         AccountRefusal::BadMailAddress => Problem::invalid_field("address", "bad_mail_address"),
-        AccountRefusal::BadLink => Code::BadLink,
-        AccountRefusal::NoMailAddress => Code::NoMailAddress,
-        AccountRefusal::Overloaded => Code::Overloaded,
         AccountRefusal::Store(error) => error,
     }
     StaffDuty as duty {
         StaffDuty::ChangePassword => Code::MustChangePassword,
         StaffDuty::SetUpSecondFactor => Code::SecondFactorRequired,
     }
-    DeletionRefusal as refusal {
+    DeletionRefusal [OrdersOpen WalletNotEmpty] as refusal {
         DeletionRefusal::WrongName => Problem::invalid_field("username", "not_your_name"),
         DeletionRefusal::Throttled => Problem::invalid_field("password", "wait"),
-        DeletionRefusal::OrdersOpen => Code::OrdersOpen,
         DeletionRefusal::OrdersUnknown => Code::Unavailable,
-        DeletionRefusal::WalletNotEmpty => Code::WalletNotEmpty,
         DeletionRefusal::IsStaff => Code::StaffAccount,
         DeletionRefusal::Other(refusal) => refusal,
     }
-    OrderRefusal as refusal {
+    OrderRefusal [NotPayable NotCancellable AddressFixed OtherAddress] as refusal {
         OrderRefusal::NoSuchOrder => Code::NotFound,
-        OrderRefusal::NotPayable => Code::NotPayable,
-        OrderRefusal::NotCancellable => Code::NotCancellable,
-        OrderRefusal::AddressFixed => Code::AddressFixed,
-        OrderRefusal::OtherAddress => Code::OtherAddress,
         OrderRefusal::AddressTooEarly => Problem::new(Code::AddressFixed)
             .detail("The order is on its way to the database. It can take an address once it is unpaid."),
         OrderRefusal::Unknown => Code::Unavailable,
         OrderRefusal::Store(error) => error,
     }
-    ReservationRefusal as refusal {
+    ReservationRefusal [ReferenceTaken] as refusal {
         ReservationRefusal::NoSuchReservation => Code::NotFound,
         ReservationRefusal::OnItsWay => {
             let text = "The reservation is on its way to the database. Ask again: nothing is done twice.";
@@ -172,49 +144,34 @@ problems_of! {
         ReservationRefusal::Expired => Code::ReservationExpired,
         ReservationRefusal::Released => Code::ReservationReleased,
         ReservationRefusal::Confirmed => Code::ReservationConfirmed,
-        ReservationRefusal::ReferenceTaken => Code::ReferenceTaken,
         ReservationRefusal::TooLong => Code::ReservationTooLong,
         ReservationRefusal::Store(error) => error,
     }
-    ParcelRefusal as refusal {
+    ParcelRefusal [NotPaid OrderEnded OrderHeld NoAddress NoSuchStep ChangedMeanwhile] as refusal {
         ParcelRefusal::NoSuchOrder => Code::NotFound,
-        ParcelRefusal::NotPaid => Code::NotPaid,
-        ParcelRefusal::OrderEnded => Code::OrderEnded,
-        ParcelRefusal::OrderHeld => Code::OrderHeld,
-        ParcelRefusal::NoAddress => Code::NoAddress,
-        ParcelRefusal::NoSuchStep => Code::NoSuchStep,
-        ParcelRefusal::ChangedMeanwhile => Code::ChangedMeanwhile,
     }
-    ReturnRefusal as refusal {
+    ReturnRefusal [NotReturnable] as refusal {
         ReturnRefusal::NoSuchOrder => Code::NotFound,
-        ReturnRefusal::NotReturnable => Code::NotReturnable,
         ReturnRefusal::WrongState => Code::WrongReturnState,
         ReturnRefusal::OwnOrder => Code::Yourself,
     }
-    ClaimRefusal as refusal {
-        ClaimRefusal::NoSuchPacket => Code::NoSuchPacket,
+    ClaimRefusal [NoSuchPacket RateLimited Overloaded] as refusal {
         ClaimRefusal::NotOpen => Code::PacketNotOpen,
         ClaimRefusal::Expired => Code::PacketExpired,
         ClaimRefusal::Empty => Code::PacketEmpty,
         ClaimRefusal::Own => Code::OwnPacket,
-        ClaimRefusal::RateLimited => Code::RateLimited,
-        ClaimRefusal::Overloaded => Code::Overloaded,
     }
-    LookupRefusal as refusal {
-        LookupRefusal::NoSuchPacket => Code::NoSuchPacket,
+    LookupRefusal [NoSuchPacket] as refusal {
         LookupRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(10),
         LookupRefusal::Store(error) => error,
     }
-    GiveRefusal as refusal {
+    GiveRefusal [NotEnough KeyReused RateLimited] as refusal {
         GiveRefusal::Invalid(errors) => Problem::invalid(errors),
-        GiveRefusal::NotEnough => Code::NotEnough,
-        GiveRefusal::KeyReused => Code::KeyReused,
         GiveRefusal::OverLimit(limit) => Problem::new(Code::SpendingLimit)
             .detail(format!("Your role may give {limit} of the shop's money within a day. Ask an owner.")),
         // Its senders are answered 202 before this.
         GiveRefusal::Waits(_) => Code::AwaitsApproval,
         GiveRefusal::TooMany => Code::TooManyPackets,
-        GiveRefusal::RateLimited => Code::RateLimited,
         GiveRefusal::Store(error) => error,
     }
     PacketPageError as error {
@@ -225,27 +182,18 @@ problems_of! {
         DeadLetterError::Store(error) => error,
         DeadLetterError::Unavailable(error) => Problem::new(Code::Unavailable).cause(error),
     }
-    AccountChangeRefusal as refusal {
+    AccountChangeRefusal [LastOwner Yourself NotAllowed StaleVersion] as refusal {
         AccountChangeRefusal::NoSuchUser => Code::NotFound,
-        AccountChangeRefusal::LastOwner => Code::LastOwner,
-        AccountChangeRefusal::Yourself => Code::Yourself,
-        AccountChangeRefusal::NotAllowed => Code::NotAllowed,
-        AccountChangeRefusal::StaleVersion => Code::StaleVersion,
         AccountChangeRefusal::Store(error) => error,
     }
-    SaleRefusal as refusal {
-        SaleRefusal::NoSuchSale => Code::NoSuchSale,
+    SaleRefusal [NoSuchSale GoodsArchived BelowSold UnitsAllotted ChangedMeanwhile] as refusal {
         SaleRefusal::NoSuchGoods => Problem::invalid_field("goods_id", "no_such_goods"),
-        SaleRefusal::GoodsArchived => Code::GoodsArchived,
         SaleRefusal::Invalid(fields) => Problem::invalid(fields),
         SaleRefusal::TooMany => Problem::invalid_field("units", "bad_number"),
-        SaleRefusal::BelowSold => Code::BelowSold,
-        SaleRefusal::UnitsAllotted => Code::UnitsAllotted,
         SaleRefusal::StockAway(_) => Problem::new(Code::Unavailable).cause(refusal.to_string()),
         SaleRefusal::SplitFixed => Problem::invalid_field("buckets", "split_fixed"),
         SaleRefusal::InPast => Problem::invalid_field("opens_at", "in_past"),
         SaleRefusal::Overlap(_) => Problem::new(Code::Overlap).detail(refusal.to_string()),
-        SaleRefusal::ChangedMeanwhile => Code::ChangedMeanwhile,
         SaleRefusal::WrongState(_) | SaleRefusal::HasBegun | SaleRefusal::HasClosed | SaleRefusal::NotADraft => {
             Problem::new(Code::WrongState).detail(refusal.to_string())
         },
@@ -257,33 +205,25 @@ problems_of! {
         AddressRefusal::ChangedMeanwhile => Code::StaleVersion,
         AddressRefusal::Store(error) => error,
     }
-    PictureRefusal as refusal {
-        PictureRefusal::TooLarge => Code::TooLarge,
-        PictureRefusal::Overloaded => Code::Overloaded,
+    PictureRefusal [TooLarge Overloaded] as refusal {
         PictureRefusal::Store(error) => error,
         PictureRefusal::Disk(error) => Problem::internal(error),
         refusal => Problem::invalid_field("image", refusal.field_code().unwrap_or("bad_picture")),
     }
-    PaymentError as error {
-        PaymentError::BadSignature => Code::BadSignature,
+    PaymentError [BadSignature NotPayable NotEnough] as error {
         PaymentError::Malformed => Code::BadJson,
-        PaymentError::NotPayable => Code::NotPayable,
         PaymentError::NeedsAddress => Code::ShippingAddressNeeded,
-        PaymentError::NotEnough => Code::NotEnough,
         PaymentError::NoProvider => Code::PaymentsOff,
         PaymentError::TooMany => Problem::new(Code::RateLimited).retry_after(60),
         PaymentError::TopUp(refusal) => Problem::invalid_field("amount", refusal.code()),
         PaymentError::Store(error) => error,
         error @ PaymentError::Provider(..) => Problem::new(Code::Unavailable).cause(error),
     }
-    EligibilityRefusal as refusal {
+    EligibilityRefusal [RateLimited] as refusal {
         EligibilityRefusal::Ineligible(lacks) => Problem::new(lacks.into()),
-        EligibilityRefusal::RateLimited => Code::RateLimited,
         EligibilityRefusal::Store(error) => error,
     }
-    RedeemRefusal as refusal {
-        RedeemRefusal::NoSuchSale => Code::NoSuchSale,
-        RedeemRefusal::BadInvitation => Code::BadInvitation,
+    RedeemRefusal [NoSuchSale BadInvitation] as refusal {
         RedeemRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(30),
         RedeemRefusal::Store(error) => error,
     }
@@ -308,8 +248,7 @@ problems_of! {
         CategoryRefusal::InUse(_) => Problem::invalid_field("confirm", "confirm"),
         CategoryRefusal::Store(error) => error,
     }
-    AskRefusal as refusal {
-        AskRefusal::NoSuchSale => Code::NoSuchSale,
+    AskRefusal [NoSuchSale] as refusal {
         AskRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(ASK_INTERVAL.as_secs()),
         AskRefusal::TooMany => Code::TooManyQuestions,
         AskRefusal::NoSuchAccount => Code::NotSignedIn,
