@@ -5,8 +5,6 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::IntoResponse;
-use boxed::boxed;
 use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,12 +12,11 @@ use serde::{Deserialize, Serialize};
 use accounts::is_external_id;
 use domain::front::{DecisionCounts, Difference, ShopDecision};
 use domain::{Sale, SaleId, SaleMode};
-use web::cache_policy::Cache;
 use web::extract::program::{Caller, Reserve};
 use web::extract::{PathIds, Query, body, from_json};
 use web::problem::{Code, FieldProblem, Problem};
 use web::shared::pagination::Cursor;
-use web::{Answer, Shop};
+use web::{Answer, Shop, private};
 
 use crate::reservations::{MAX_PAGE_SIZE, PAGE_SIZE, is_reference};
 
@@ -54,7 +51,6 @@ async fn rush(shop: &Shop, sale: SaleId) -> Result<Sale, Problem> {
 }
 
 /// Notes what the other shop decided.
-#[boxed]
 pub async fn tell((State(shop), _, PathIds(sale)): Call, headers: HeaderMap, content: Body) -> Answer {
     let sale = rush(&shop, sale).await?;
     let DecisionsBody { decisions } = from_json(&body(&headers, content, MAX_BYTES).await?)?;
@@ -79,7 +75,7 @@ pub async fn tell((State(shop), _, PathIds(sale)): Call, headers: HeaderMap, con
     }
     let taken = shop.store.decisions().add(sale.id, &decisions).await?.ok_or(Code::TooManyDecisions)?;
     let known = decisions.len() as u64 - taken;
-    Ok((Cache::Private, axum::Json(TakenDecisions { taken, known })).into_response())
+    Ok(private(TakenDecisions { taken, known }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -103,7 +99,6 @@ struct ComparisonAnswer {
 }
 
 /// What would have been decided otherwise here.
-#[boxed]
 pub async fn differences(
     (State(shop), _, PathIds(sale)): Call,
     Query(DifferencesQuery { after, limit }): Query<DifferencesQuery>,
@@ -128,7 +123,7 @@ pub async fn differences(
     if !has_begun {
         return Err(Problem::invalid_field("after", "bad_cursor"));
     }
-    Ok((Cache::Private, axum::Json(ComparisonAnswer { comparison, differences, next })).into_response())
+    Ok(private(ComparisonAnswer { comparison, differences, next }))
 }
 
 web::operations! { "other shops"

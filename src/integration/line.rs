@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, REFERRER_POLICY, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
-use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,7 +28,7 @@ use web::problem::{Code, Problem};
 use web::shared::negotiation::see_other;
 use web::shared::paths::{entry_path, line_path};
 use web::shared::purchase_token;
-use web::{Answer, Shop};
+use web::{Answer, Shop, private};
 
 /// The name of a pass in the query of the address to which a called shopper goes back.
 const PASS_PARAMETER: &str = "seckill_pass";
@@ -50,7 +49,6 @@ const PASS_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 
 /// Takes a shopper of another shop into the line. `return` is where to go once called, and `entry` says who the
 /// shopper is. Without it, the visitor must be signed in here, unless the sale takes in anonymous visitors.
-#[boxed]
 pub async fn enter(
     State(shop): State<Arc<Shop>>,
     PathIds(sale): PathIds<SaleId>,
@@ -94,7 +92,6 @@ pub async fn enter(
 }
 
 /// Sends a called shopper back to the other shop, with a pass.
-#[boxed]
 pub async fn leave(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
@@ -268,7 +265,6 @@ impl Pass {
 }
 
 /// The keys with which passes are verified, as RFC 7517 has them.
-#[boxed]
 pub async fn keys(State(shop): State<Arc<Shop>>) -> Response {
     let keys = shop.passes.public_keys(shop.clock.now());
     // A key is published a day before it signs.
@@ -287,7 +283,6 @@ struct RedeemedPass {
 }
 
 /// Uses a pass up and frees its seat. A pass of a sale whose passes are reusable can be redeemed once all the same.
-#[boxed]
 pub async fn redeem(
     State(shop): State<Arc<Shop>>,
     _: Caller<Reserve>,
@@ -297,7 +292,7 @@ pub async fn redeem(
     if !use_up(&shop, &pass, SignedDuration::ZERO).await? {
         return Err(Code::PassUsed.into());
     }
-    Ok((Cache::Private, axum::Json(RedeemedPass { pass })).into_response())
+    Ok(private(RedeemedPass { pass }))
 }
 
 async fn use_up(shop: &Shop, pass: &Pass, grace: SignedDuration) -> Result<bool, Problem> {
@@ -317,7 +312,6 @@ const REPEAT_GRACE: SignedDuration = SignedDuration::from_secs(10);
 
 /// 204 for a request with the cookie of an admitted browser, or with a pass in its address, which is used up and becomes
 /// that cookie. 401 with the address of the line otherwise.
-#[boxed]
 pub async fn check(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Answer {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let sale: SaleId = text(&SALE).parse().map_err(|_| Problem::invalid_field(SALE.as_str(), "bad_id"))?;

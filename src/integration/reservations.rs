@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use boxed::boxed;
+use axum::response::Response;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +17,6 @@ use domain::order::generated_at;
 use domain::{ExternalReservation, Money, OrderId, OrderStatus, Page, Refusal, ReservationStatus, SaleId, UserId};
 use engine::purchase::PurchaseOutcome;
 use store::ProgramActor;
-use web::cache_policy::Cache;
 use web::extract::program::{Caller, Reserve};
 use web::extract::{Json, PathIds, Query, SalePath};
 use web::idempotency::Repeatable;
@@ -27,7 +24,7 @@ use web::problem::{Code, Problem};
 use web::shared::negotiation::created;
 use web::shared::pagination::Cursor;
 use web::shared::purchase_token;
-use web::{Answer, Shop};
+use web::{Answer, Shop, private};
 
 /// How long a repeated reservation waits for what the database knows of the first one.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
@@ -79,8 +76,7 @@ struct ReservationAnswer {
 type Call = (State<Arc<Shop>>, Caller<Reserve>, PathIds<(SaleId, OrderId)>);
 
 fn answer(found: ExternalReservation) -> Response {
-    let reservation = ReservationJson::of(found);
-    (Cache::Private, axum::Json(ReservationAnswer { reservation })).into_response()
+    private(ReservationAnswer { reservation: ReservationJson::of(found) })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -94,7 +90,6 @@ pub struct ReservationBody {
 }
 
 /// Holds units for a customer.
-#[boxed]
 pub async fn create(
     (State(shop), _, SalePath(sale)): (State<Arc<Shop>>, Caller<Reserve>, SalePath),
     _: Repeatable,
@@ -114,7 +109,7 @@ pub async fn create(
                 // The units are held in any case.
                 _ => {
                     let reservation = held(&shop, (sale, order), shopper, quantity).ok_or(Code::NoSuchSale)?;
-                    Ok((Cache::Private, axum::Json(ReservationAnswer { reservation })).into_response())
+                    Ok(private(ReservationAnswer { reservation }))
                 }
             }
         }
@@ -160,7 +155,6 @@ fn path(sale: SaleId, id: OrderId) -> String {
     format!("/api/v1/sales/{sale}/reservations/{id}")
 }
 
-#[boxed]
 pub async fn show((State(shop), _, PathIds((sale, id))): Call) -> Answer {
     Ok(answer(shop.orders.reservation(sale, id).await?))
 }
@@ -185,7 +179,6 @@ struct ReservationList {
 }
 
 /// The reservations of a sale, by time.
-#[boxed]
 pub async fn list(
     (State(shop), _, SalePath(sale)): (State<Arc<Shop>>, Caller<Reserve>, SalePath),
     Query(query): Query<ReservationQuery>,
@@ -198,7 +191,7 @@ pub async fn list(
     let found = shop.store.orders().reservations(sale, query.status, after, limit as i64 + 1).await?;
     let Page { items, next } = Page::cut(found, limit, |found| found.order.id);
     let reservations = items.into_iter().map(ReservationJson::of).collect();
-    Ok((StatusCode::OK, Cache::Private, axum::Json(ReservationList { reservations, next })).into_response())
+    Ok(private(ReservationList { reservations, next }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -216,7 +209,6 @@ pub(crate) fn is_reference(text: &str) -> bool {
 }
 
 /// The other shop has the money.
-#[boxed]
 pub async fn confirm(
     (State(shop), caller, PathIds((sale, id))): Call,
     Json(ConfirmBody { reference }): Json<ConfirmBody>,
@@ -229,7 +221,6 @@ pub async fn confirm(
     Ok(answer(found))
 }
 
-#[boxed]
 pub async fn release((State(shop), caller, PathIds((sale, id))): Call) -> Answer {
     let name = caller.program.token().actor();
     let found = shop.orders.release_reservation(sale, id, actor(&caller, &name)).await?;
@@ -244,7 +235,6 @@ pub struct ExtendBody {
     seconds: u32,
 }
 
-#[boxed]
 pub async fn extend(
     (State(shop), caller, PathIds((sale, id))): Call,
     Json(ExtendBody { seconds }): Json<ExtendBody>,

@@ -6,7 +6,6 @@ use axum::extract::State;
 use axum::http::header::{REFERRER_POLICY, SET_COOKIE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Redirect};
-use boxed::boxed;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +62,6 @@ struct NamedShopperJson {
 }
 
 /// Names a customer, who gets an account here, and issues an entry.
-#[boxed]
 pub async fn name(State(shop): State<Arc<Shop>>, _: Caller<Shoppers>, Json(body): Json<ShopperBody>) -> Answer {
     let ShopperBody { id, since, verified, sale, return_url } = body;
     let is_right = [
@@ -100,7 +98,6 @@ pub struct EntryQuery {
 }
 
 /// Signs the browser in as the account of an entry token, and leads it to the sale.
-#[boxed]
 pub async fn enter(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,

@@ -4,21 +4,18 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::http::header::ETAG;
-use axum::response::{IntoResponse, Response};
-use boxed::boxed;
+use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use control::sales_admin::SaleCommand;
 use domain::{Sale, SaleId};
 use store::{MAX_SALE_UNITS, SaleRefusal};
-use web::cache_policy::Cache;
 use web::extract::session::{ManageSales, Staff};
-use web::extract::{Json, PathIds, entity_tag, expected_versions};
+use web::extract::{Json, PathIds, expected_versions};
 use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
-use web::{Answer, Shop};
+use web::{Answer, Shop, versioned};
 
 #[derive(Serialize, JsonSchema)]
 struct SaleStock {
@@ -55,16 +52,14 @@ type Call = (State<Arc<Shop>>, Staff<ManageSales>, PathIds<SaleId>);
 
 fn answer(sale: &Sale) -> Response {
     let stock = SaleStock { sale_id: sale.id, total: sale.total, sold: sale.sold };
-    ([(ETAG, entity_tag(sale.version))], Cache::Private, axum::Json(StockAnswer { stock })).into_response()
+    versioned(sale.version, StockAnswer { stock })
 }
 
-#[boxed]
 pub async fn show((State(shop), _, PathIds(sale)): Call) -> Answer {
     Ok(answer(&shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?))
 }
 
 /// Replaces the number of units. With `If-Match`, only that of a version that the header names.
-#[boxed]
 pub async fn replace(call: Call, headers: HeaderMap, Json(TotalBody { total }): Json<TotalBody>) -> Answer {
     if !(1..=MAX_SALE_UNITS).contains(&total) {
         return Err(Problem::invalid_field("total", "bad_number"));
@@ -73,7 +68,6 @@ pub async fn replace(call: Call, headers: HeaderMap, Json(TotalBody { total }): 
 }
 
 /// Adds units, or takes unsold ones back.
-#[boxed]
 pub async fn add(call: Call, Repeatable(request): Repeatable, Json(UnitsBody { units }): Json<UnitsBody>) -> Answer {
     if units == 0 || !(-MAX_SALE_UNITS..=MAX_SALE_UNITS).contains(&units) {
         return Err(Problem::invalid_field("units", "bad_number"));
