@@ -278,23 +278,18 @@ impl PacketForm {
                 Err(refusal) => refusal,
             }
         };
-        match refusal {
+        let (status, code) = match refusal {
             GiveRefusal::Invalid(fields) => {
                 let errors = fields.into_iter().map(|(field, code)| FieldError { field, code }).collect();
-                Ok(self.show_again(StatusCode::UNPROCESSABLE_ENTITY, errors))
+                return Ok(self.show_again(StatusCode::UNPROCESSABLE_ENTITY, errors));
             }
-            GiveRefusal::NotEnough => {
-                Ok(self.show_again(StatusCode::CONFLICT, vec![FieldError::new("total", "not_enough")]))
-            }
-            GiveRefusal::OverLimit(_) => {
-                Ok(self.show_again(StatusCode::FORBIDDEN, vec![FieldError::new("total", "spending_limit")]))
-            }
-            GiveRefusal::Waits(_) => Ok(PacketFormOutcome::Waits),
-            GiveRefusal::TooMany => {
-                Ok(self.show_again(StatusCode::CONFLICT, vec![FieldError::new("total", "too_many_packets")]))
-            }
-            refusal => Err(refusal.into()),
-        }
+            GiveRefusal::NotEnough => (StatusCode::CONFLICT, "not_enough"),
+            GiveRefusal::OverLimit(_) => (StatusCode::FORBIDDEN, "spending_limit"),
+            GiveRefusal::Waits(_) => return Ok(PacketFormOutcome::Waits),
+            GiveRefusal::TooMany => (StatusCode::CONFLICT, "too_many_packets"),
+            refusal => return Err(refusal.into()),
+        };
+        Ok(self.show_again(status, vec![FieldError::new("total", code)]))
     }
 
     fn show_again(self, status: StatusCode, errors: Vec<FieldError>) -> PacketFormOutcome {
