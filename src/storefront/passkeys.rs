@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::UserCall;
-use crate::sign_in::api::{MeJson, session_response};
+use crate::sign_in::api::{MeJson, opened};
 use accounts::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
 use domain::text::is_line;
 use store::Passkey;
@@ -225,8 +225,7 @@ pub async fn log_in(
     Json(body): Json<SignedBody>,
 ) -> Answer {
     let session = shop.accounts.passkeys().log_in(&device, &body.signed()).await?;
-    shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
-    Ok(session_response(&shop, StatusCode::OK, &session))
+    Ok(opened(&shop, &headers, StatusCode::OK, &session).await)
 }
 
 pub async fn step_up_challenge((State(shop), session): UserCall) -> Answer {

@@ -121,8 +121,9 @@ fn me_json(session: &Session) -> Json<MeJson<'_>> {
     Json(MeJson { user: MeUser { id: *user_id, username, role: role.as_str() } })
 }
 
-/// The cookie of a new session, and the account that it belongs to.
-pub(crate) fn session_response(shop: &Shop, status: StatusCode, session: &Session) -> Response {
+/// The cookie of a new session, and the account that it belongs to. The session that the browser had before ends.
+pub(crate) async fn opened(shop: &Shop, headers: &HeaderMap, status: StatusCode, session: &Session) -> Response {
+    shop.accounts.end_replaced(shop.accounts.session(headers).as_ref()).await;
     (status, Cache::Private, [(SET_COOKIE, shop.accounts.cookie(session))], me_json(session)).into_response()
 }
 
@@ -134,8 +135,7 @@ pub async fn register(
 ) -> Answer {
     let proof = RegistrationProof { challenge: body.challenge, numbers: body.numbers };
     let session = shop.accounts.register(&device, &body.username, body.password.0, &proof).await?;
-    shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
-    Ok(([(LOCATION, "/api/me")], session_response(&shop, StatusCode::CREATED, &session)).into_response())
+    Ok(([(LOCATION, "/api/me")], opened(&shop, &headers, StatusCode::CREATED, &session).await).into_response())
 }
 
 pub async fn log_in(
@@ -146,8 +146,7 @@ pub async fn log_in(
 ) -> Answer {
     let LogInBody { username, password, code } = body;
     let session = shop.accounts.log_in(&device, &username, password.0, code.as_deref()).await?;
-    shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
-    Ok(session_response(&shop, StatusCode::OK, &session))
+    Ok(opened(&shop, &headers, StatusCode::OK, &session).await)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -198,8 +197,7 @@ pub async fn log_in_by_mail(
     Json(MailedCodeBody { account, code, second_code }): Json<MailedCodeBody>,
 ) -> Answer {
     let session = shop.accounts.log_in_with_mailed_code(&device, &account, &code, second_code.as_deref()).await?;
-    shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
-    Ok(session_response(&shop, StatusCode::OK, &session))
+    Ok(opened(&shop, &headers, StatusCode::OK, &session).await)
 }
 
 pub async fn log_out(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Answer {
