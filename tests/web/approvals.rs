@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::support::{assert_audit_finds_nothing, paid_order};
+use super::support::{assert_audit_finds_nothing, assert_later_form_keeps_its_entry, paid_order};
 use super::*;
 use domain::OrderId;
 use store::{AuditReason, StaffAction};
@@ -322,6 +322,17 @@ async fn staff_ask_approve_and_decline_by_form() {
     };
     let unsure = admin.send_form(&action("decline"), "reason=&confirm=yes").await;
     assert!(unsure.is_page(422) && unsure.text().contains("Enter a reason"), "{unsure:?}");
+    for n in 10..30 {
+        let newer = format!(
+            "INSERT INTO staff_refunds (id, kind, subject, amount, currency, target, requested_by, actor, note,
+             requested_at_ms, approval, expires_at_ms)
+             SELECT 'ffffffff-0000-7000-8000-0000000000{n}', kind, 'other {n}', amount, currency, target, requested_by,
+             actor, note, requested_at_ms, approval, expires_at_ms FROM staff_refunds WHERE order_id = '{order}'"
+        );
+        assert_eq!(shop.execute(newer).await, 1);
+    }
+    assert_later_form_keeps_its_entry(&admin, list, &action("decline")).await;
+    shop.execute("DELETE FROM staff_refunds WHERE subject LIKE 'other%'").await;
     let declined = admin.send_form(&action("decline"), "reason=no+photograph&confirm=yes").await;
     assert!(declined.leads_to(&format!("{list}&done=decline")), "{declined:?}");
     let page = sven.get(&format!("{own}?lang=en")).await;

@@ -44,6 +44,14 @@ pub async fn add_address(who: &TestClient<'_>, url: &str) {
     assert_eq!(who.send("PUT", &format!("{url}/address"), &json, address.to_string()).await.status, 200);
 }
 
+/// A form of a case that stands on a later page of its list is refused with what was entered.
+pub async fn assert_later_form_keeps_its_entry(staff: &TestClient<'_>, list: &str, action: &str) {
+    assert!(!staff.get(list).await.text().contains(action), "on a later page");
+    let refused = staff.send_form(action, "reason=two+words").await;
+    let kept = refused.text().contains(action) && refused.text().contains(">\ntwo words</textarea>");
+    assert!(refused.is_page(422) && kept, "{refused:?}");
+}
+
 pub async fn assert_audit_finds_nothing(shop: &TestShop) {
     for check in shop.parts.audit().check_once().await.unwrap() {
         assert!(check.violations.is_empty(), "{}: {:?}", check.promise, check.violations);
