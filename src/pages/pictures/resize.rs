@@ -18,11 +18,16 @@ use domain::goods::{COPY_WIDTHS, DENSE_WIDTH};
 pub(super) const NAME_DIGITS: usize = 32;
 /// The version of the encoding. It must change with anything below that changes the content of files, because browsers keep
 /// files for ever. Names without a version, from before version 2, are a hash throughout.
-const ENCODING_VERSION: u32 = 2;
+const ENCODING_VERSION: u32 = 3;
 const JPEG_QUALITY: u8 = 80;
 const WEBP_QUALITY: f32 = 76.0;
 /// WebP quality of the [`DENSE_WIDTH`] copy. On a screen with two or three device pixels per CSS pixel it looks like 76.
 const DENSE_QUALITY: f32 = 68.0;
+/// Bytes of the WebP copies up to a width, which phones load: a list has six of them at a time, a sale two of 640 pixels and two
+/// of 320. With them a page stays within 110 KiB. Wider copies, for larger screens and for looking closely, have no bound.
+pub(super) const MAX_BYTES: [(u32, usize); 3] = [(320, 7_168), (DENSE_WIDTH, 10_752), (640, 18_432)];
+/// The lowest quality of a busy picture. Blurred before at a higher one, it looks better than below.
+const MIN_QUALITY: i32 = 8;
 /// The longer side of the placeholder, in pixels.
 const PLACEHOLDER_SIDE: u32 = 16;
 const PLACEHOLDER_QUALITY: f32 = 20.0;
@@ -48,7 +53,7 @@ pub(super) fn encode(validated: ValidatedPicture) -> Result<EncodedPicture, Pict
         copy = scaled(&copy, width);
         files.push((picture.copy(width, "jpg"), jpeg(&copy)?));
         let quality = if width == DENSE_WIDTH { DENSE_QUALITY } else { WEBP_QUALITY };
-        files.push((picture.copy(width, "webp"), webp(&copy.to_rgb8(), quality)?));
+        files.push((picture.copy(width, "webp"), bounded(&copy, quality)?));
     }
     picture.placeholder = placeholder(&copy)?;
     Ok(EncodedPicture { picture, files })
@@ -108,11 +113,33 @@ fn jpeg(picture: &DynamicImage) -> Result<Vec<u8>, PictureRefusal> {
     Ok(bytes)
 }
 
-fn webp(picture: &RgbImage, quality: f32) -> Result<Vec<u8>, PictureRefusal> {
+/// A copy within the bytes of its width. A picture of leaves or a crowd needs a lower quality, which libwebp finds in one call.
+/// Noise does not fit at the lowest either, so its details go, first those of two pixels. It takes two or three encodings.
+fn bounded(copy: &DynamicImage, quality: f32) -> Result<Vec<u8>, PictureRefusal> {
+    let (width, height) = (copy.width(), copy.height());
+    let mut bytes = webp(&copy.to_rgb8(), quality, None)?;
+    let Some(&(_, max)) = MAX_BYTES.iter().find(|(bounded, _)| width <= *bounded) else { return Ok(bytes) };
+    let mut detail = if bytes.len() > 5 * max { 2 } else { 1 };
+    while bytes.len() > max && detail <= 16 {
+        let blurred = scaled(copy, (width / detail).max(1)).resize_exact(width, height, FilterType::CatmullRom);
+        bytes = webp(&blurred.into_rgb8(), quality, Some(max))?;
+        detail *= 2;
+    }
+    Ok(bytes)
+}
+
+/// Encodes with this quality, or with the highest below it that needs about `max` bytes.
+fn webp(picture: &RgbImage, quality: f32, max: Option<usize>) -> Result<Vec<u8>, PictureRefusal> {
+    let mut config = webp::WebPConfig::new().map_err(|()| PictureRefusal::Broken)?;
+    config.quality = quality;
+    if let Some(max) = max {
+        // libwebp ends within 3 % of its target.
+        config.target_size = i32::try_from(max - max / 32).unwrap_or(i32::MAX);
+        (config.pass, config.qmin, config.qmax) = (4, MIN_QUALITY, quality as i32);
+    }
     let encoder = webp::Encoder::from_rgb(picture.as_raw(), picture.width(), picture.height());
     // WebP allows at most 16383 pixels per side; copies are smaller.
-    let encoded = encoder.encode_simple(false, quality).map_err(|_| PictureRefusal::Broken)?;
-    Ok(encoded.to_vec())
+    Ok(encoder.encode_advanced(&config).map_err(|_| PictureRefusal::Broken)?.to_vec())
 }
 
 fn placeholder(picture: &DynamicImage) -> Result<String, PictureRefusal> {
@@ -120,7 +147,7 @@ fn placeholder(picture: &DynamicImage) -> Result<String, PictureRefusal> {
     let longer = width.max(height);
     let [width, height] = [width, height].map(|side| (side * PLACEHOLDER_SIDE).div_ceil(longer).max(1));
     let tiny = picture.thumbnail_exact(width, height).into_rgb8();
-    Ok(format!("data:image/webp;base64,{}", STANDARD.encode(webp(&tiny, PLACEHOLDER_QUALITY)?)))
+    Ok(format!("data:image/webp;base64,{}", STANDARD.encode(webp(&tiny, PLACEHOLDER_QUALITY, None)?)))
 }
 
 // Validation of uploads by their bytes alone: names and declared types come from the client and are not trusted.

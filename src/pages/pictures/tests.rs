@@ -148,6 +148,25 @@ async fn copies_are_upright_and_without_metadata() {
     assert_eq!((again.name, fixture.files().len()), (picture.name, 8), "an identical upload is the same picture");
 }
 
+#[test]
+fn copies_that_phones_load_are_light_also_of_a_busy_picture() {
+    // Noise, so that nothing can be left out unseen; the last rows are plain.
+    let mut state = 1_u32;
+    let busy = RgbImage::from_fn(700, 933, |_, y| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let [_, colours @ ..] = state.to_le_bytes();
+        if y < 900 { image::Rgb(colours) } else { image::Rgb([240, 240, 240]) }
+    });
+    let mut bytes = io::Cursor::new(Vec::new());
+    busy.write_to(&mut bytes, ImageFormat::Png).unwrap();
+    let EncodedPicture { picture, files } = resize::validate(bytes.into_inner()).and_then(resize::encode).unwrap();
+    let size = |width| files.iter().find(|(name, _)| *name == picture.copy(width, "webp")).unwrap().1.len();
+    for (width, max) in resize::MAX_BYTES {
+        assert!((max / 2..=max).contains(&size(width)), "{} bytes at {width}", size(width));
+    }
+    assert!(size(700) > 100_000, "to look closely, it is as it was: {}", size(700));
+}
+
 #[tokio::test]
 async fn small_picture_is_not_enlarged_and_transparency_becomes_white() {
     let fixture = TestPictures::open().await;
