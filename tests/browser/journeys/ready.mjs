@@ -210,12 +210,12 @@ async function weigh(run, path, phone) {
  * unless another card shows the same.
  */
 async function picturesAreSharp(page, density, least) {
-  const pictures = await page.locator('.card picture img, .gallery picture img').evaluateAll((all) => all.map((image) => ({
-    top: image.closest('.card, .gallery').getBoundingClientRect().top / innerHeight,
+  const pictures = await page.locator(':is(.card, .gallery, .onward li) picture img').evaluateAll((all) => all.map((image) => ({
+    top: image.closest('.card, .gallery, .onward li').getBoundingClientRect().top / innerHeight,
     shown: image.clientWidth,
     file: image.naturalWidth > 0 ? image.currentSrc : '',
   })));
-  const inView = pictures.filter(({ top }) => top < 1);
+  const inView = pictures.filter(({ top, shown }) => top < 1 && shown > 0);
   ok(inView.length >= least, `${inView.length} pictures in view`);
   for (const { shown, file } of inView) {
     const width = Number(/-(\d+)\.[^/]*$/.exec(file)?.[1]);
