@@ -11,8 +11,8 @@ const inSeconds = [0, 2].map((maximumFractionDigits) => new Intl.NumberFormat(la
 /** For so long a cached answer may still say that the sale is open. */
 const STALE_MS = 3000;
 
-/** A time after the opening: to the hundredth of a second at first, then to the second. */
-const span = (ms) => (ms < 60_000 ? inSeconds[Number(ms < 10_000)].format(ms / 1000) : digits(ms));
+/** A time after the opening: to the hundredth of a second at first, then to the second. Chinese has a space before its unit. */
+const span = (ms) => (ms < 60_000 ? inSeconds[Number(ms < 10_000)].format(ms / 1000).replace(/(?=秒)/, ' ') : digits(ms));
 
 /** The sales that nothing can be bought in any more. */
 const GONE = ['sold_out', 'ended'];

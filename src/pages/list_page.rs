@@ -237,7 +237,7 @@ mod tests {
         let list = page(&[&first, &again, &draw]);
         assert_eq!((ids(&list.sessions[1].sales), ids(&list.sessions[1].repeated)), (vec![1, 3], vec![2]));
         let html = list.render().unwrap();
-        assert!(html.contains("One more sale of products above") && html.contains(r#"data-sale="2""#), "{html}");
+        assert!(html.contains("One more sale of these products") && html.contains(r#"data-sale="2""#), "{html}");
     }
 
     #[test]

@@ -383,14 +383,14 @@ texts! {
         shipped: "你的订单已发货。", "Your order is on its way.";
         shipped_by: "{} {}", "{} {}";
         delivered_subject: "{}：订单已送达", "{}: your order was delivered";
-        delivered: "你的订单已送达。如果没有收到，请联系商店。", "Your order was delivered. If you don’t have it, please contact the shop.";
+        delivered: "你的订单已送达。如果没有收到，请联系商家。", "Your order was delivered. If you don’t have it, please contact the shop.";
         assumed_subject: "{}：包裹视为已送达", "{}: your parcel counts as delivered";
-        assumed: "你的包裹已寄出多日，没有新的消息，因此视为已送达。如果没有收到，请告诉商店：",
+        assumed: "你的包裹已寄出多日，没有新的消息，因此视为已送达。如果没有收到，请告诉商家：",
             "Your parcel was sent some days ago and nothing was heard of it, so it counts as delivered. If it didn’t come, please tell the shop:";
         lost_subject: "{}：包裹丢失", "{}: your parcel is lost";
-        lost: "你的包裹在运输途中丢失了，商店会与你联系处理。", "Your parcel got lost on its way. The shop will sort it out with you.";
-        returned_subject: "{}：包裹已退回商店", "{}: your parcel came back to the shop";
-        returned: "你的包裹已退回商店。", "Your parcel is back at the shop.";
+        lost: "你的包裹在运输途中丢失了，商家会与你联系处理。", "Your parcel got lost on its way. The shop will sort it out with you.";
+        returned_subject: "{}：包裹已退回商家", "{}: your parcel came back to the shop";
+        returned: "你的包裹已退回商家。", "Your parcel is back at the shop.";
         return_accepted_subject: "{}：退货申请已通过", "{}: your return was accepted";
         return_accepted: "你的退货申请已通过。寄回地址和说明：“{}”\n寄出后，请在订单页填写承运商和运单号。",
             "You can send your order back. Where to send it: “{}”\nOnce it is on its way, please enter the carrier and the tracking number on the order page.";
@@ -400,6 +400,6 @@ texts! {
         endpoint: "事件接收地址 {} 连续多日没有成功接收，商店已停止向它发送事件。修复后请在这里重新启用，并重发错过的事件：",
             "The endpoint {} took no events for days, so the shop stopped sending to it. Once it works again, turn it on here and send the events it missed:";
         return_refunded_subject: "{}：已收到退货，正在退款", "{}: your return arrived and is being refunded";
-        return_refunded: "商店已收到你退回的商品，正在退款 {}。", "What you sent back is at the shop. Your refund of {} is on its way.";
+        return_refunded: "商家已收到你退回的商品，正在退款 {}。", "What you sent back is at the shop. Your refund of {} is on its way.";
     }
 }

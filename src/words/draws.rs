@@ -8,8 +8,8 @@ texts! {
         how_title: "抢购规则", "How buyers are chosen";
         how_rush: "先到先得，售完即止。", "First come, first served, while stock lasts.";
         how_spread: "每个账号各有一个随机时刻，从那时起先到先得。", "From each account’s own random moment on, first come, first served.";
-        how_draw: "抽签：开放期间报名，先后不影响结果；每个账号一个报名，结束后抽签排序。",
-            "By draw: enter while it is open. When you enter makes no difference; each account has one entry, and all are ranked afterwards.";
+        how_draw: "抽签：开放期间报名，先后不影响结果；每个账号限报一次，截止后抽签排序。",
+            "By draw: enter while it is open. When you enter makes no difference: each account has one entry, and after the closing all are put in a random order.";
         opens: "报名开放", "Entries open";
         closes: "报名截止", "Entries close";
         proof_link: "规则、名单与证明", "Rules, list and proof";
@@ -21,20 +21,20 @@ texts! {
         result_at: "结果公布", "Result:";
         remind_told: "结果公布时会通知这台设备", "This device is told when the result is there";
         calendar_result: "抽签结果公布：{}", "Result of the draw: {}";
-        calendar_result_text: "中签后请按时付款，逾期会顺延给下一位。", "If you win, pay in time, or it goes to the next in order.";
+        calendar_result_text: "中签后请按时付款，逾期会顺延给下一位。", "If you win, pay in time, or it goes to the next in line.";
         result_told: "报名一次即可，先后不影响结果，结果会通知你。", "Enter once; when you do makes no difference. We tell you the result.";
         won_pay: "你中签了，去付款", "You won. Pay now";
         check: "编号与验算", "Number and proof";
         step_enter: "登录后报名一次即可，任何设备都行。", "Log in and enter once, on any device.";
-        step_draw: "截止后锁定名单并抽签，结果公开可验证。", "After the closing the list is locked and drawn. Anyone can check the result.";
+        step_draw: "截止后锁定名单并抽签，结果公开可验证。", "When entries close, the list is locked and the winners are drawn. Anyone can check the result.";
         step_pay: "抽中后订单为你保留，请在订单显示的时间前付款；逾期则顺延给下一位。",
-            "If you win, an order waits for you. Pay before the time shown on it, or it goes to the next in order.";
+            "If you win, an order waits for you. Pay before the time shown on it, or it goes to the next in line.";
         title: "我的报名", "My entry";
         head_in: "报名成功", "You’re in the draw";
         head_out: "等你报名", "Take part in this draw";
         head_not_open: "还不能报名", "Not open for entries";
         head_missed: "错过了这次报名", "Entries have closed";
-        head_waiting: "等待递补", "Next in order";
+        head_waiting: "等待递补", "Next in line";
         head_over: "没中签，差一点", "So close, not this time";
         head_passed: "名额已顺延", "Your turn has passed";
         head_excluded: "报名未通过", "Your entry takes no part";
@@ -53,8 +53,8 @@ texts! {
         won: "恭喜中签！请到订单页付款。", "You have won! Please pay on the page of your order.";
         won_elsewhere: "恭喜中签！商品已为你保留，请进入店铺下单付款。", "You have won! A unit is kept for you: go on to the shop, and buy it there.";
         won_paid: "恭喜中签！订单已付款。", "You have won, and your order is paid for.";
-        won_lapsed: "你曾中签，但订单已取消或退款，商品已顺延给下一位。", "You had won, but the order was cancelled or refunded. The unit goes to the next in order.";
-        waiting: "暂未中签。有人不付款，就按名次轮到下一位。", "Not drawn yet. If a winner doesn’t pay, the next in order gets it.";
+        won_lapsed: "你曾中签，但订单已取消或退款，商品已顺延给下一位。", "You had won, but the order was cancelled or refunded. The unit goes to the next in line.";
+        waiting: "暂未中签。有人不付款，就按名次轮到下一位。", "Not drawn yet. If a winner doesn’t pay, the next in line gets it.";
         over: "抽签已结束，没有轮到你的名次。谢谢参与。", "The draw is over, and your rank did not come up. Thank you for taking part.";
         skipped: "轮到你时账号不可用，已顺延给下一位。", "Your account could not buy when its turn came, so it went to the next.";
         rank: "名次", "Rank";
@@ -163,7 +163,7 @@ texts! {
             "The seed follows from rules, list, public round and the shop’s secret, to which the shop committed before entries opened.";
         rule_rank: "每个报名的签号是种子与报名编号的 SHA-256，由小到大排序，依次获得商品。",
             "An entry’s key is the SHA-256 of seed and entry. The smallest key is first, and units are offered in that order.";
-        rule_pay: "轮到的人有 {} 付款，逾期顺延给下一位。", "Whose turn it is has {} to pay; then the unit goes to the next in order.";
+        rule_pay: "轮到的人有 {} 付款，逾期顺延给下一位。", "Whose turn it is has {} to pay; then the unit goes to the next in line.";
         seconds: "{} 秒", "{} seconds";
         minutes: "{} 分钟", "{} minutes";
         hours: "{} 小时", "{} hours";

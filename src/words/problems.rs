@@ -172,7 +172,7 @@ static PROBLEMS: &[Problem] = &[
         ["Can’t be cancelled", "This order can no longer be cancelled."]),
     Problem::new("not_refundable", ["无法退款", "只有已付款的订单可以退款；已发货的订单不能整单退款，请用部分退款，或等退货收到。"],
         ["Can’t be refunded", "Only paid orders can be refunded. One that was sent can’t be refunded as a whole: refund it in part, or receive its return."]),
-    Problem::new("invoice_issued", ["发票已开具", "发票已经开具，不能再更改。请联系商店。"],
+    Problem::new("invoice_issued", ["发票已开具", "发票已经开具，不能再更改。请联系商家。"],
         ["Already issued", "The invoice was issued, so it can’t be changed here. Please contact the shop."]),
     Problem::new("not_paid", ["订单未付款", "付款后才能打包和发货。"],
         ["Not paid yet", "The order isn’t paid, so there is nothing to pack or send."]),

@@ -136,8 +136,8 @@ texts! {
         later: "更晚", "Later";
         while_stocks_last: "抢完即止", "While stocks last";
         past: "含往期", "With past sales";
-        one_more: "以上商品还有 1 场", "One more sale of products above";
-        more: "以上商品还有 {} 场", "{} more sales of products above";
+        one_more: "以上商品还有 1 场", "One more sale of these products";
+        more: "以上商品还有 {} 场", "{} more sales of these products";
         see_past: "查看全部往期", "See all past sales";
         title: "全部场次", "All sales";
         lead: "按商品名搜索，也可以翻看往期。", "Search by product name, or look through past sales.";
@@ -261,13 +261,13 @@ texts! {
         payment_ends: "付款时间还剩不到 5 分钟", "Less than five minutes left to pay";
         parcel_shipped: "你的订单已发货", "Your order is on its way";
         parcel_delivered: "你的订单已送达", "Your order was delivered";
-        parcel_assumed: "你的包裹视为已送达，没收到请告诉商店", "Your parcel counts as delivered. Tell the shop if it didn’t come";
+        parcel_assumed: "你的包裹视为已送达，没收到请告诉商家", "Your parcel counts as delivered. Tell the shop if it didn’t come";
         return_accepted: "你的退货申请已通过", "Your return was accepted";
         return_refused: "你的退货申请未通过", "Your return was refused";
-        return_refunded: "商店已收到退货，正在退款", "Your return arrived and is being refunded";
+        return_refunded: "商家已收到退货，正在退款", "Your return arrived and is being refunded";
         head: "推送通知", "Notifications";
         text: "开抢提醒、排队叫号、抽签结果、候补到货、付款快超时、包裹和退货动态：即使没有打开本店，也会通知到这台设备。",
-            "Sales you set a reminder for, your turn in a waiting room, results of draws, units that come back, time to pay running out, where your parcel is, news of a return: this device tells you even while the shop is closed.";
+            "Sales you set a reminder for, your turn in a waiting room, results of draws, units that come back, time to pay running out, where your parcel is, news of a return: this device tells you, even when the shop isn’t open on it.";
         on: "在这台设备上开启", "Turn on for this device";
         off: "在这台设备上关闭", "Turn off for this device";
         brief_on: "已开启", "On";
@@ -313,7 +313,7 @@ texts! {
         close_units: "件，全部抢完", "units, all gone";
         close_asked: "次抢购请求（至少）", "attempts, at least";
         close_wait: "还有机会：候补", "One more chance: the waitlist";
-        close_wait_text: "没按时付款的商品会退回，按候补顺序补给你。", "Units that aren’t paid for in time come back and go down the waitlist.";
+        close_wait_text: "没按时付款的商品会退回，按候补顺序依次保留。", "Units that aren’t paid for in time come back and go down the waitlist.";
         close_wait_note: "轮到你时先为你保留，并通知你。随时可以退出。", "When it’s your turn, one is held for you and we tell you. Leave any time.";
         close_back: "又有货了", "Units are back";
         close_back_text: "有人没有付款，退回的商品正在开抢。", "Someone didn’t pay, and what came back is on sale now.";
@@ -407,8 +407,8 @@ texts! {
         ready_payment: "余额够付，一键付款", "Balance covers it: one tap to pay";
         left: "剩余 {} 件", "{} left";
         taken: "已抢 {}%", "{}% claimed";
-        lost_when: "你在开抢后{}按下，最后一件在{}内被抢走。", "You pressed {} after the opening. The last one was gone within {}.";
-        lost_pressed: "你在开抢后{}按下，其他人快了一步。", "You pressed {} after the opening. Others were a moment ahead.";
+        lost_when: "你在开抢后 {}按下，最后一件在 {}内被抢走。", "You pressed {} after the opening. The last one was gone within {}.";
+        lost_pressed: "你在开抢后 {}按下，其他人快了一步。", "You pressed {} after the opening. Others were a moment ahead.";
         lost_units: "件，{}内抢完", "units, gone within {}";
         lost_place: "加入候补 · 约第 {} 位", "Join the waitlist · about no. {}";
         claimed_of: "抢到 {} / {} 件", "{} of {} claimed";

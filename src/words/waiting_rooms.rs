@@ -4,7 +4,7 @@ use domain::{EligibilityRule, WaitingRoomPlan};
 texts! {
     /// Sales with a waiting room: the page of the sale, and the page of a shopper's turn with its script.
     WaitingRoomText {
-        how: "排队：同一批进入的人随机排序，按顺序叫号购买，先来后到、手速和网速都不影响。",
+        how: "排队：同一批进入的人随机排序，按顺序叫号购买，早到晚到、手速和网速都不影响。",
             "Waiting room: everyone who came in time is shuffled, then called in order. Coming first or being fast makes no difference.";
         open: "排队开放中", "The waiting room is open";
         until_joining: "距开始排队", "Waiting room opens in";
@@ -19,19 +19,19 @@ texts! {
         joined: "已有 {} 人进入", "{} have joined";
         counts: "{} 人等候，剩余 {} 件", "{} waiting, {} units left";
         step_join: "开抢前来排队，早到晚到机会相同，每个账号一个位置。",
-            "Enter before the draw of the order. Early or late, the chance is the same. One place per account.";
+            "Enter before the line-up is drawn. Early or late, your chance is the same. One place per account.";
         step_wait: "顺序随机抽出，之后来的排在后面。可以去忙别的，页面会提醒你。",
-            "The order is drawn at random; later arrivals come after it. Do something else meanwhile, and this page calls you.";
-        step_buy: "轮到你时，请在规定时间内下单。没有人能插队。", "On your turn, buy within the time shown. There is no jumping the queue.";
+            "The line-up is drawn at random, and whoever comes later joins at its end. Feel free to do something else: this page calls you.";
+        step_buy: "轮到你时，请在规定时间内下单。没有人能插队。", "On your turn, buy within the time shown. Nobody can jump the line.";
         title: "排队", "Waiting room";
         early: "还没有开始排队", "The waiting room isn’t open yet";
-        early_text: "开放后进入即可，先来后到不影响顺序。", "You can enter once it opens. Coming first makes no difference.";
+        early_text: "开放后进入即可，早到晚到不影响顺序。", "You can enter once it opens. Coming first makes no difference.";
         outside: "你还没有排队", "You are not in the waiting room yet";
-        outside_text: "进入后会得到一个位置。顺序抽出之前进入的人机会相同。", "Enter to get a place. Everyone who enters before the order is drawn has the same chance.";
-        outside_late: "顺序已抽出。现在进入会排在已到的人之后。", "The order is drawn already. If you enter now, you come after those who are in.";
+        outside_text: "进入后会得到一个位置。顺序抽出之前进入的人机会相同。", "Enter to get a place. Everyone who enters before the line-up is drawn has the same chance.";
+        outside_late: "顺序已抽出。现在进入会排在已到的人之后。", "The line-up is drawn already. If you enter now, you join at its end.";
         gathering: "你已在排队", "You’re in the waiting room";
-        gathering_text: "早到晚到机会相同，到点随机排序，开始叫号。", "Coming earlier gives no advantage: the order is drawn at random.";
-        drawing: "正在随机排序…", "Drawing the order…";
+        gathering_text: "早到晚到机会相同，到点随机排序，开始叫号。", "Coming earlier gives no advantage: the line-up is drawn at random.";
+        drawing: "正在随机排序…", "Drawing the line-up…";
         drawing_text: "马上就好，请稍候。", "This takes a moment.";
         ahead_before: "你前面还有", "Ahead of you";
         ahead_after: "人", "people";
@@ -79,11 +79,11 @@ texts! {
         sound: "轮到时响铃", "Sound on my turn";
         sound_hint: "点击一次页面，轮到时才会响铃。", "Tap the page once, so that it can ring.";
         keep: "轮到你后有 {} 的时间购买；错过则位置让给后面的人，可重新排到队尾。换设备登录，位置不变；关掉页面也保留，但请记得回来看。",
-            "On your turn you have {} to buy. If you miss it, your place goes on to the next, and you can join again at the end. Your place is the same on every device and stays if you close this page; just remember to look.";
+            "On your turn you have {} to buy. If you miss it, the next in line gets it, and you can join again at the end. Your place is the same on every device and stays if you close this page; just remember to look.";
         rules: "位置说明", "About your place";
         check: "查看与验算", "Details for checking";
         proof: "位置由种子与你的编号算出。种子的 SHA-256 事先公布，抽取后公布种子：",
-            "Places follow from a seed and your entry. The seed’s SHA-256 is public beforehand, and the seed once the order is drawn:";
+            "Places follow from a seed and your entry. The seed’s SHA-256 is public beforehand, and the seed once the line-up is drawn:";
         entry: "编号", "Entry";
         commitment: "种子的 SHA-256", "SHA-256 of the seed";
         refreshes: "浏览器未启用 JavaScript：本页会自动刷新。", "JavaScript is off. This page reloads by itself.";
@@ -184,7 +184,7 @@ texts! {
         yours: "你在候补：", "You are on the waitlist for:";
         people: "正在候补", "Waiting now";
         unpaid: "未付款的订单", "Orders not paid yet";
-        free_by: "最晚退回", "Back at the latest";
+        free_by: "最晚退回", "Paid or back by";
         how_many: "{} 人", "{}";
         quantity: "最多要几件", "Up to how many";
         joined_at: "加入时间", "Joined";
@@ -194,7 +194,7 @@ texts! {
         how: "候补怎么排", "How the waitlist works";
         how_order: "同一批（15 秒内）加入的人随机排序，快慢无差别。", "People who join within the same 15 seconds are shuffled, so speed makes no difference.";
         how_offer: "有退回时为排在最前的人保留订单，付款时限与普通订单相同。", "When a unit comes back, an order is reserved for the first in line, with the usual time to pay.";
-        how_promise: "候补不收费。是否会有退回，无法保证。", "Waiting costs nothing. There is no promise that a unit comes back.";
+        how_promise: "候补不收费，但不保证一定有退回。", "Waiting costs nothing, but no unit is certain to come back.";
         mail_hint: "填写并验证邮箱后，轮到你时会收到邮件。", "With a confirmed email address, you get an email when it’s your turn.";
         others: "看看其他秒杀", "See other sales";
         waiters: "候补人数", "On the waitlist";

@@ -94,7 +94,7 @@ async fn declined_payment_is_shown_until_the_next_attempt() {
     assert_eq!(mei.get(url).await.json()["order"]["payment_declined"], Value::Null);
     let paid = mei.get(&page).await;
     assert!(!paid.text().contains(words) && !mei.get("/en/orders").await.text().contains("Payment declined"));
-    let next = ["What happens next", "Add a delivery address, so that the shop can send it", "/en/about#contact"];
+    let next = ["What happens next", "Add a delivery address so the shop can send it", "/en/about#contact"];
     assert!(next.iter().all(|words| paid.text().contains(words)), "{}", paid.text());
     assert!(!paid.text().contains("about#returns"), "nothing is written about returns");
     let written = "version=0&text_zh=&text_en=Within+a+week.";

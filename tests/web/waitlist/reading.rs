@@ -47,7 +47,7 @@ async fn page_joins_shows_the_place_leads_to_the_offer_and_leaves() {
     let second = line[1].get(&page("en")).await;
     assert!(second.text().contains("currently number 2"));
     let unpaid = "Orders not paid yet</dt><dd>1</dd>";
-    assert!(second.text().contains(unpaid) && second.text().contains("Back at the latest"), "{}", second.text());
+    assert!(second.text().contains(unpaid) && second.text().contains("Paid or back by"), "{}", second.text());
     let orders = line[1].get("/en/orders").await;
     assert!(orders.text().contains(&format!("href=\"{}\"", page("en"))), "{}", orders.text());
     assert!(line[1].get(&page("zh")).await.text().contains("目前排第 2 位"));
