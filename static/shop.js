@@ -151,6 +151,8 @@ export function dialogs(within = document) {
     });
     box.addEventListener('click', (event) => event.target === box && box.close());
     box.addEventListener('close', () => {
+      // Opened again before this event came.
+      if (box.open) return;
       details.append(form);
       box.remove();
     });

@@ -154,8 +154,13 @@ async function loseByAMoment(run, words) {
   await title.waitFor();
   same(await says(), before, 'also when the page is loaded again');
   const remind = page.locator('[data-remind]:visible').first();
-  await remind.click();
-  await page.locator('[data-remind][aria-pressed="true"]').waitFor();
+  visitor.expect(503, /\/reminder$/);
+  await page.route('**/reminder', (route) => route.fulfill({ status: 503 }), { times: 1 });
+  await remind.press('Enter');
+  await page.locator('[data-slot="onward-failed"]:visible').waitFor();
+  same(await remind.getAttribute('aria-pressed'), 'false', 'the shop did not store it');
+  await remind.press('Enter');
+  await page.locator('[data-remind][aria-pressed="true"]:focus').waitFor();
   const reminded = await remind.getAttribute('data-remind');
   ok((await visitor.account.ask('GET', `/api/sales/${reminded}/reminder`)).set, 'the shop reminds');
   await page.locator('.chance .big:visible').click();

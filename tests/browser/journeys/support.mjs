@@ -49,10 +49,7 @@ async function sendParcel(run, visitor, order, of) {
   await owner.page.locator('.parcel a[href*="SF1234567890"]').waitFor();
   await owner.inspect('order-shipped');
   const dialog = owner.page.getByRole('dialog');
-  await owner.page.getByRole('button', { name: labels.askInvoice, exact: true }).click();
-  await dialog.locator('[name="title"]').fill('某某公司');
-  await dialog.locator('[name="tax_number"]').fill('91350100M000100Y43');
-  await Promise.all([owner.page.waitForEvent('load'), dialog.getByRole('button', { name: labels.askInvoice, exact: true }).click()]);
+  await askForInvoice(owner);
   await owner.page.goto(`${path}/receipt`);
   await owner.page.locator('.receipt', { hasText: '91350100M000100Y43' }).waitFor();
   await owner.inspect('receipt');
@@ -61,9 +58,36 @@ async function sendParcel(run, visitor, order, of) {
   await Promise.all([owner.page.waitForEvent('load'), dialog.getByRole('button', { name: labels.received, exact: true }).click()]);
   await owner.page.locator('.parcel .timeline li').nth(2).waitFor();
   await visitor.goAdmin('/orders/invoices');
-  await page.locator('tbody tr', { hasText: '91350100M000100Y43' }).first().waitFor();
+  const asked = page.locator('tbody tr', { hasText: '91350100M000100Y43' }).first();
+  await asked.getByRole('checkbox').check();
+  await visitor.openByKeys(page.locator('.bulk summary'));
+  await visitor.inspect('admin-invoices-mark');
+  await page.keyboard.press('Escape');
+  ok(await asked.getByRole('checkbox').isChecked(), 'what was selected still is');
   await visitor.inspect('admin-invoices');
   return owner;
+}
+
+/** Asks for an invoice with a wrong tax number first. What was typed is kept when the dialog closes, and with the error. */
+async function askForInvoice(owner) {
+  const { page, labels } = owner;
+  const ask = (within) => within.getByRole('button', { name: labels.askInvoice, exact: true });
+  const send = (form) => Promise.all([page.waitForEvent('load'), ask(form).last().click()]);
+  const dialog = await owner.openByKeys(ask(page));
+  await dialog.locator('[name="title"]').fill('某某公司');
+  await page.keyboard.press('Escape');
+  await ask(page).press('Enter');
+  same(await dialog.locator('[name="title"]').inputValue(), '某某公司');
+  await dialog.locator('[name="tax_number"]').fill('123');
+  await owner.inspect('order-invoice');
+  owner.expect(422, /\/invoice$/);
+  await send(dialog);
+  const field = page.locator('#invoice-number[aria-invalid="true"]');
+  ok((await field.getAttribute('aria-describedby')).includes('invoice-number-wrong'), 'the error stands at its field');
+  same([await page.locator('#invoice-title').inputValue(), await field.inputValue()], ['某某公司', '123']);
+  await owner.inspect('order-invoice-wrong');
+  await field.fill('91350100M000100Y43');
+  await send(page.locator('form[action$="/invoice"]'));
 }
 
 /** The owner asks for a return, which staff accept; the goods come back, and a part of the money is refunded. */

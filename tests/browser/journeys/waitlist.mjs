@@ -17,6 +17,9 @@ export default async function waitlist(run) {
 
   await join(visitor, sale);
   await visitor.inspect('waitlist-waiting');
+  await visitor.openByKeys(visitor.button(visitor.labels.leaveWaitlist));
+  await visitor.inspect('waitlist-leave');
+  await visitor.page.keyboard.press('Escape');
   await visitor.switchLanguage();
   await joinAndLeaveWithoutScripts(run, sale);
 

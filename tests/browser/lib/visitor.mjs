@@ -1,6 +1,6 @@
 // A visitor with a browser. Faults on their pages are collected and fail the journey at its end.
 
-import { eventually } from './check.mjs';
+import { eventually, ok } from './check.mjs';
 import { PASSWORD } from './shop.mjs';
 import { LABELS } from './labels.mjs';
 import { inspect, overflowing } from './inspect.mjs';
@@ -136,6 +136,21 @@ export class Visitor {
   async unfoldPlaces() {
     const button = this.page.locator('.places:not([open]) > summary');
     if (await button.isVisible()) await button.click();
+  }
+
+  /** Opens a dialog with the keys, which Escape closes again, opens it once more, and returns it. The focus goes along. */
+  async openByKeys(button) {
+    const dialog = this.page.getByRole('dialog');
+    for (const isLast of [false, true]) {
+      await button.press('Enter');
+      await dialog.waitFor();
+      ok(await dialog.evaluate((box) => box.contains(document.activeElement)), 'the focus is in the dialog');
+      if (isLast) break;
+      await this.page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      ok(await button.evaluate((opener) => opener === document.activeElement), 'the focus is where it was');
+    }
+    return dialog;
   }
 
   slot(name) {
