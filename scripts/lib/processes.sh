@@ -98,13 +98,14 @@ kill_tree() {
     await_end 10 "${pids[@]}"
 }
 
-# tree_of PID: the process and all its descendants. Each is stopped first, so that it cannot start new ones.
+# tree_of PID: the process and all its descendants. Each is stopped first, so that it cannot start new ones. One `ps` for a
+# whole generation, because it reads all of /proc, and PostgreSQL has a hundred processes.
 tree_of() {
-    local child
-    kill -STOP "$1" 2>/dev/null || true
-    echo "$1"
-    for child in $(ps -o pid= --ppid "$1"); do
-        tree_of "$child"
+    local pids=("$1")
+    while ((${#pids[@]})); do
+        kill -STOP "${pids[@]}" 2>/dev/null || true
+        printf '%s\n' "${pids[@]}"
+        mapfile -t pids < <(ps -o pid= --ppid "$(IFS=, && echo "${pids[*]}")" | tr -d ' ')
     done
 }
 
