@@ -113,8 +113,8 @@ fn jpeg(picture: &DynamicImage) -> Result<Vec<u8>, PictureRefusal> {
     Ok(bytes)
 }
 
-/// A copy within the bytes of its width. A picture of leaves or a crowd needs a lower quality, which libwebp finds in one call.
-/// Noise does not fit at the lowest either, so its details go, first those of two pixels. It takes two or three encodings.
+/// A copy that fits the bytes of its width. libwebp finds the quality for a busy picture, such as leaves or a crowd, in one
+/// call. Where even [`MIN_QUALITY`] is too large, as for noise, the copy is blurred first, more at each further try.
 fn bounded(copy: &DynamicImage, quality: f32) -> Result<Vec<u8>, PictureRefusal> {
     let (width, height) = (copy.width(), copy.height());
     let mut bytes = webp(&copy.to_rgb8(), quality, None)?;
