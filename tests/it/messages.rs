@@ -206,8 +206,8 @@ mod stack {
     }
 
     #[tokio::test]
-    async fn exchange_and_queues_have_their_documented_names() {
-        let shop = Shop::start(Rung::Rabbit).await;
+    async fn exchange_and_queues_have_their_documented_names_and_are_left_without_an_error() {
+        let mut shop = Shop::start(Rung::Rabbit).await;
         let ask = async |what: &str| {
             let path = format!("/api/{what}").replace("VHOST", shop.vhost());
             manage(Method::GET, &path, "").await.expect(200).json()
@@ -222,5 +222,9 @@ mod stack {
             bindings.as_array().unwrap().iter().filter_map(|b| b["routing_key"].as_str()).collect();
         keys.sort_unstable();
         assert_eq!(keys, KINDS.map(|kind| kind.key));
+        shop.processes[0].terminate();
+        assert!(shop.processes[0].ended(TIMEOUT).await.success());
+        let log = shop.processes[0].log();
+        assert!(!log.contains("ERROR"), "{log}");
     }
 }

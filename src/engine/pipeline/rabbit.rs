@@ -131,9 +131,15 @@ impl Rabbit {
         self.connection.status().connected() && self.channel.status().connected()
     }
 
+    /// Closes the channel first: one that is dropped later would close on a connection that is gone, which the client logs
+    /// as an error.
     pub async fn close(self) {
         // Closing a lost connection fails, which is fine.
-        let _ = timeout(CLOSE_TIMEOUT, self.connection.close(200, "finished".into())).await;
+        let _ = timeout(CLOSE_TIMEOUT, async {
+            let _ = self.channel.close(200, "finished".into()).await;
+            self.connection.close(200, "finished".into()).await
+        })
+        .await;
     }
 }
 
