@@ -64,18 +64,29 @@ password() {
 }
 
 # Ports are below the kernel's range for outgoing connections, in a block of 40 that is derived from the folder's name:
-# the same folder gets the same ports again, and different folders seldom collide.
+# the same folder gets the same ports again, and different folders seldom begin their search at the same block. One
+# stack chooses at a time, and a block is its own from then on, since another may choose before its services listen.
 choose_ports() {
-    local first=20000 blocks=300 hash i base
+    local first=20000 blocks=300 taken=/tmp/seckill-ports-$UID hash i base choosing
+    mkdir -p "$taken"
+    exec {choosing}>"$taken/lock"
+    flock "$choosing"
     hash=$(cksum <<<"$STACK")
     for ((i = 0; i < blocks; i++)); do
         base=$((first + 40 * ((${hash%% *} + i) % blocks)))
-        if block_is_free "$base"; then
+        if ! is_taken "$taken/$base" "$base" && block_is_free "$base"; then
+            ln -sfn "$STACK" "$taken/$base"
             write_ports "$base"
+            exec {choosing}>&-
             return
         fi
     done
     die "no 40 free ports in a row between $first and $((first + 40 * blocks))"
+}
+
+# is_taken LINK BASE: whether LINK leads to a stack, not purged since, whose ports begin at BASE.
+is_taken() {
+    grep -qsx "${PORT_NAMES[0]}=$2" "$1/ports"
 }
 
 block_is_free() {

@@ -36,6 +36,7 @@ mod outbox;
 mod packet_sync;
 mod payment_provider;
 mod plans;
+mod ports;
 mod rehearse;
 mod sessions;
 mod stock;
