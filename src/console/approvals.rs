@@ -1,26 +1,13 @@
 //! Refunds and packets that wait for a second person: for programs, and the console's page. Who decides needs the
 //! permission for what is decided.
 
-use std::collections::HashMap;
-
-use askama::Template;
-use axum::http::StatusCode;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::{ConfirmForm, ReasonForm, RefusedForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
-use domain::{ApprovalStatus, OrderId, OrderNumber, RefundId, RefundKind, RefundTarget};
+use crate::prelude::*;
+use domain::{ApprovalStatus, RefundId, RefundKind, RefundTarget};
 use orders::support::StaffActionReason;
-use pages::{Chrome, filters};
 use payments::staff_refunds::DecisionAnswer;
 use store::Approval;
-use web::extract::{
-    DecideApprovals, Form, Json, ManageSales, PathIds, Permission, Query, Staff, State, SupportShoppers, ViewConsole,
-    Visitor,
-};
+use web::extract::{DecideApprovals, Permission};
 use web::shared::approvals::{self, ApprovalJson, OneApproval};
-use web::shared::paths::console_link;
-use web::{Answer, Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, Problem, Shop, personal, private, see_other};
 
 type Decider = Staff<DecideApprovals>;
 

@@ -1,25 +1,10 @@
 //! Categories of goods, for programs, and the console's page: creating, renaming, ordering and deleting them.
 
-use std::collections::HashMap;
-
-use askama::Template;
-use axum::http::header::ETAG;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::goods::api::refuse_mistakes;
-use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
-use domain::{Bilingual, BoundedBilingual, Category, CategoryId, Locale};
-use pages::{Chrome, filters};
-use store::{CategoryDraft, CategoryRefusal, RequestId};
-use web::extract::{
-    Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions,
-};
+use crate::prelude::*;
+use domain::{BoundedBilingual, Category};
+use store::{CategoryDraft, CategoryRefusal};
 use web::shared::validation::check_category_name;
-use web::{Answer, Code, FieldError, Problem, Repeatable, Shop, created, error_text, no_content, personal, see_other};
-use words::fill;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

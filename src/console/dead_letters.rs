@@ -1,20 +1,7 @@
 //! Dead letters: list, replay, discard, for programs and on the console's page.
 
-use std::collections::HashMap;
-
-use askama::Template;
-use axum::http::StatusCode;
-use axum::response::IntoResponse;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::{StaffCall, StaffVisit};
-use domain::{OrderId, OrderNumber};
+use crate::prelude::*;
 use engine::pipeline::dead_letters::{DeadLetter, DeadLetterSource, Settlement};
-use pages::{Chrome, filters};
-use web::extract::{Form, Json, ManageSales, Query, State, ViewConsole, Visitor};
-use web::{Answer, Code, Problem, Shop, personal, private, see_other};
-use words::fill;
 
 #[derive(Serialize, JsonSchema)]
 struct DeadLettersResponse {

@@ -1,23 +1,11 @@
 //! Draws: the public round that staff paste, entries that they exclude, and a dry run; for programs, and the console's page.
 
-use askama::Template;
-use axum::http::StatusCode;
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::Deserialize;
-
-use crate::{ReasonForm, StaffCallTo, StaffVisitTo, handlers};
+use crate::prelude::*;
 use control::draws::{DryRun, PasteRefusal, dry_run, paste_round};
 use domain::draw::{Beacon, EntryId, Exclusion, PublicRound, WrongRandomness};
 use domain::order::check_hold_reason;
-use domain::{DrawStage, DrawState, EntryState, Locale, OrderStatus, Sale, SaleId};
-use pages::{Chrome, filters};
-use store::{Draw, ExcludeOutcome, MAX_COUNTED_ENTRIES, OrderTotals, StaffEntry, StoreError};
-use web::extract::{Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
-use web::{
-    Answer, Code, FieldError, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, no_content, personal, see_other,
-};
-use words::fill;
+use domain::{DrawStage, DrawState, EntryState};
+use store::{Draw, ExcludeOutcome, MAX_COUNTED_ENTRIES, OrderTotals, StaffEntry};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,20 +1,11 @@
 //! A sale beside another shop: how its line stands in front of that shop, for staff and for programs; and shadow mode, which
 //! shows where the other shop decided otherwise than this one would have.
 
-use askama::Template;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
+use crate::prelude::*;
 use crate::sales::view::sale_tabs;
-use crate::{SaveNotice, SavedQuery, StaffCallTo, StaffVisitTo, Tab};
+use domain::SaleFront;
 use domain::front::{DecisionCounts, Difference, Verdict};
-use domain::{Locale, Sale, SaleFront, SaleId, SaleMode};
-use pages::{Chrome, filters};
 use store::SavedFront;
-use web::extract::{Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, expected_versions};
-use web::{Answer, Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other, versioned};
 
 /// `null` for a sale that sells in this shop.
 #[derive(Serialize, Deserialize, JsonSchema)]

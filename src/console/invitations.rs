@@ -3,25 +3,10 @@
 
 use std::ops::RangeInclusive;
 
-use askama::Template;
-use axum::Extension;
-use axum::http::StatusCode;
-use axum::response::IntoResponse;
-use futures::stream;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::lists::csv;
-use crate::{StaffCallTo, StaffVisitTo};
-use domain::{InvitationCode, Locale, Sale, SaleId, SaleState};
-use pages::{Chrome, filters};
+use crate::prelude::*;
+use domain::InvitationCode;
 use store::{InvitationBatch, Revocable};
-use web::extract::{Form, Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
-use web::{
-    Answer, Code, NotKept, NoticeQuery, Problem, Repeatable, Shop, created, goods_name_and_cover, personal, private,
-    see_other,
-};
-use words::field_error;
 
 #[derive(Serialize, JsonSchema)]
 struct BatchesResponse {

@@ -1,31 +1,14 @@
 //! Invoices (发票) that shoppers asked for: listed, exported for the tax office's service, and marked as issued. And the receipt
 //! of an order for staff.
 
-use std::collections::HashMap;
-
-use askama::Template;
-use axum::http::StatusCode;
-use axum::response::IntoResponse;
-use futures::stream;
-use jiff::tz::TimeZone;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-
 use crate::lists::csv::{Column, cell, download};
 use crate::orders::api::existing_order;
 use crate::orders::search::products;
-use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
+use crate::prelude::*;
 use domain::invoice::Invoice;
-use domain::{AuditAction, Money, OrderId, OrderNumber, OrderStatus, Page, SaleId, SecurityClass};
-use pages::{Chrome, filters};
-use store::{FoundInvoice, Store, StoreError};
-use web::extract::{
-    ClientAddress, Json, LongForm, PathIds, Query, ReadAddresses, State, SupportShoppers, ViewConsole, Visitor,
-};
+use store::FoundInvoice;
+use web::receipts;
 use web::shared::orders::InvoiceJson;
-use web::{Answer, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, personal, private, receipts, see_other};
-use words::fill;
 
 const PATH: &str = "/admin/orders/invoices";
 /// Rows in memory at once.

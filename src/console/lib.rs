@@ -82,18 +82,60 @@ pub mod lists {
 #[cfg(test)]
 mod view_tests;
 
-use std::sync::Arc;
+use axum::http::Uri;
 
-use axum::http::{StatusCode, Uri};
-use axum::response::Response;
-use serde::Deserialize;
+use prelude::*;
+use web::extract::Permission;
 
-use pages::Chrome;
-use pages::filters::grouped;
-use web::extract::{PathIds, Permission, Staff, State, Visitor};
-use web::shared::paths::console_link;
-use web::shared::validation::optional;
-use web::{FieldError, Shop, see_other};
+/// What most handlers use: a file of a room imports all of it, and by name what is special about its subject.
+pub(crate) mod prelude {
+    pub(crate) use std::collections::{BTreeMap, HashMap};
+    pub(crate) use std::str::FromStr;
+    pub(crate) use std::sync::Arc;
+    pub(crate) use std::time::Duration;
+
+    pub(crate) use askama::Template;
+    pub(crate) use axum::Extension;
+    pub(crate) use axum::extract::RawQuery;
+    pub(crate) use axum::extract::multipart::{Multipart, MultipartRejection};
+    pub(crate) use axum::http::header::ETAG;
+    pub(crate) use axum::http::{HeaderMap, StatusCode};
+    pub(crate) use axum::response::{IntoResponse, Response};
+    pub(crate) use futures::stream;
+    pub(crate) use jiff::Timestamp;
+    pub(crate) use jiff::tz::TimeZone;
+    pub(crate) use schemars::JsonSchema;
+    pub(crate) use serde::{Deserialize, Serialize};
+    pub(crate) use serde_json::{Value, json};
+    pub(crate) use tracing::warn;
+    pub(crate) use uuid::Uuid;
+
+    pub(crate) use crate::{
+        ConfirmForm, ReasonForm, RefusedForm, SaveNotice, SavedQuery, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo,
+        Tab, handlers, label, owner_tabs, read_field,
+    };
+    pub(crate) use domain::wire::wire_enum;
+    pub(crate) use domain::{
+        AuditAction, Bilingual, CategoryId, ConsoleList, Currency, Goods, GoodsId, Locale, ModeName, Money, Order,
+        OrderId, OrderNumber, OrderStatus, Page, ParcelState, PaymentStatus, Role, Sale, SaleId, SaleMode, SaleState,
+        SecurityClass, UserId,
+    };
+    pub(crate) use pages::Chrome;
+    pub(crate) use pages::filters::{self, grouped};
+    pub(crate) use store::{RequestId, Store, StoreError};
+    pub(crate) use web::extract::{
+        ClientAddress, Form, Json, LongForm, ManageSales, ManageStaff, PathIds, Query, ReadAddresses, Staff, State,
+        SupportShoppers, ViewConsole, Visitor, entity_tag, expected_versions,
+    };
+    pub(crate) use web::shared::paths::{console_link, link_query};
+    pub(crate) use web::shared::validation::{optional, price, time};
+    pub(crate) use web::{
+        Answer, Cache, Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, FieldProblem, LARGE_PAGE_SIZE, NotKept,
+        NoticeQuery, Problem, Repeatable, Shop, created, error_text, goods_name_and_cover, no_content, personal,
+        private, see_other, versioned,
+    };
+    pub(crate) use words::{Text, field_error, fill, problem};
+}
 
 /// What most pages of the console extract: `P` is the permission that they need.
 pub(crate) type StaffVisit<P> = (State<Arc<Shop>>, Staff<P>, Visitor);

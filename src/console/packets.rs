@@ -1,22 +1,12 @@
 //! Red packets: the list, funding a packet from the shop, one packet, stopping it. For programs, and the console's pages.
 
-use askama::Template;
-use axum::extract::RawQuery;
-use axum::http::StatusCode;
-use axum::response::IntoResponse;
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::lists::saved_views::{ColumnLink, ListBar, list_bar};
-use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
+use crate::prelude::*;
+use domain::PacketId;
 use domain::ledger::money;
 use domain::packet::{Giver, PacketPhase};
-use domain::{ConsoleList, Locale, Money, PacketId};
 use engine::packets::PacketView;
-use pages::{Chrome, filters};
 use store::StopOutcome;
-use web::extract::{Form, Json, ManageSales, PathIds, Query, Staff, State, ViewConsole, Visitor};
 use web::packets::{
     GivenPacketResponse, NewPacket, PacketFields, PacketForm, PacketFormOutcome, PacketJson, PacketList, PacketSource,
     give_packet, qr_code,
@@ -24,10 +14,6 @@ use web::packets::{
 use web::shared::approvals::OneApproval;
 use web::shared::pagination::BeforeQuery;
 use web::shared::paths::packet_share_url;
-use web::{
-    Answer, Code, FieldError, LARGE_PAGE_SIZE, NoticeQuery, Problem, Repeatable, Shop, personal, private, see_other,
-};
-use words::{field_error, problem};
 
 #[derive(Serialize, JsonSchema)]
 struct OnePacket {

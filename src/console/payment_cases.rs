@@ -1,27 +1,14 @@
 //! Payments that need attention: for programs, and the console's page.
 
-use std::collections::{HashMap, HashSet};
-
-use askama::Template;
-use axum::http::StatusCode;
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use std::collections::HashSet;
 
 use crate::orders::page::StaffActionForm;
-use crate::{RefusedForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab, handlers};
-use domain::{CaseKind, DisputeState, Money, OrderId, OrderNumber, PaymentId, PaymentStatus, RefundId};
+use crate::prelude::*;
+use domain::{CaseKind, DisputeState, PaymentId, RefundId};
 use orders::support::{StaffActionOutcome, StaffActionReason};
-use pages::{Chrome, filters};
 use payments::staff_refunds::RefundAnswer;
 use store::{CaseAction, Dispute, Payment, PaymentCase, RefundRefusal, Settlement, StaffRefund};
-use web::extract::{Form, Json, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
 use web::shared::approvals;
-use web::shared::paths::console_link;
-use web::{
-    Answer, Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, Problem, Repeatable, Shop, personal, private, see_other,
-};
 use words::CasesText;
 
 /// A case as the API shows it.

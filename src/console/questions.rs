@@ -1,22 +1,11 @@
 //! Questions of shoppers about goods: for programs, and the console's pages.
 
-use askama::Template;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, handlers};
+use crate::prelude::*;
 use domain::question::{MAX_ANSWER_CHARS, check_answer};
-use domain::{Bilingual, Locale, Page, Question, QuestionChange, QuestionId, QuestionStatus, UserId};
-use pages::{Chrome, filters};
+use domain::{Question, QuestionChange, QuestionId, QuestionStatus};
 use store::{FoundQuestion, QuestionRefusal};
-use web::extract::{AnswerQuestions, Form, Json, PathIds, Query, State, ViewConsole, Visitor, expected_versions};
+use web::extract::AnswerQuestions;
 use web::questions::QuestionJson;
-use web::{
-    Answer, Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, LARGE_PAGE_SIZE, Problem, Shop, error_text, personal, private,
-    see_other, versioned,
-};
 
 /// A question as staff see it.
 #[derive(Serialize, JsonSchema)]

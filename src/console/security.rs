@@ -1,24 +1,12 @@
 //! Security events, for owners: for programs, and the console's page.
 
-use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::time::Duration;
 
-use askama::Template;
-use axum::http::StatusCode;
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
-
-use crate::{StaffCall, StaffVisit, read_field};
-use domain::{Locale, Network, Page, SecurityClass, UserId};
-use pages::{Chrome, filters};
-use store::{SecurityEventFilter, SecurityEventRow, SecurityTotal, Store, StoreError};
-use web::extract::{Query, State, ViewSecurity};
-use web::shared::paths::link_query;
+use crate::prelude::*;
+use domain::Network;
+use store::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
+use web::extract::ViewSecurity;
 use web::shared::validation::{period, zone_of_days, zone_or_own};
-use web::{Answer, Cursor, FieldError, LARGE_PAGE_SIZE, Problem, error_text, personal, private};
 use words::{security_class, security_detail};
 
 #[derive(Serialize, JsonSchema)]

@@ -1,18 +1,10 @@
 //! The table of what shipping costs, for staff and for programs.
 
-use askama::Template;
-use axum::http::HeaderMap;
-use axum::response::Response;
-
-use crate::{SaveNotice, SavedQuery, StaffCall, StaffVisit};
+use crate::prelude::*;
 use domain::address::COUNTRIES;
 use domain::text::tidy;
-use domain::{Currency, Money, ShippingRate, ShippingTable};
-use pages::{Chrome, filters};
+use domain::{ShippingRate, ShippingTable};
 use store::SavedShipping;
-use web::extract::{Json, LongForm, ManageSales, Query, State, ViewConsole, Visitor, expected_versions};
-use web::shared::validation::{optional, price};
-use web::{Answer, Code, FieldError, FieldProblem, Problem, Shop, error_text, personal, see_other, versioned};
 use words::country;
 
 /// Blank rows at the end of the form.

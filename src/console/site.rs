@@ -1,19 +1,10 @@
 //! What the shop says of itself: the form of its name, looks and habits, and its logo; and the form of its own pages.
 
-use askama::Template;
-use axum::http::StatusCode;
-use axum::response::Response;
-use serde::Deserialize;
-
 use crate::goods::upload::GoodsForm;
-use crate::{SaveNotice, SavedQuery, StaffVisit, StaffVisitTo};
+use crate::prelude::*;
 use domain::staff::{ShopPage, ShopPageName};
-use domain::{Bilingual, Colour, Currency, Languages, ShopSettings};
-use pages::{Chrome, filters};
-use web::extract::{Form, LongForm, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
+use domain::{Colour, Languages, ShopSettings};
 use web::shared::validation::{check_description, failed, time_zone};
-use web::{Answer, Code, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
-use words::fill;
 
 /// Zones that the field proposes. It takes every zone of the tz database.
 const PROPOSED_ZONES: [&str; 12] = [

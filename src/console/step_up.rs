@@ -2,14 +2,9 @@
 //! otherwise to the page that asks for it. Both routes stand behind the layer
 //! [`required`](web::step_up::required).
 
-use axum::http::StatusCode;
-use axum::response::Response;
-use serde::Deserialize;
-
-use crate::StaffVisit;
-use web::extract::{Form, Query, ViewConsole, own_path};
+use crate::prelude::*;
+use web::extract::own_path;
 use web::views::SteppedUpPage;
-use web::{Answer, personal, see_other};
 
 #[derive(Deserialize)]
 pub struct StepUpTarget {

@@ -1,25 +1,11 @@
 //! Tokens of programs: who has which, a new one, and the end of one. For programs, and the console's page for owners.
 
-use std::collections::HashMap;
+use jiff::SignedDuration;
 
-use askama::Template;
-use axum::Extension;
-use axum::http::StatusCode;
-use axum::response::IntoResponse;
-use jiff::{SignedDuration, Timestamp};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
-
-use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab, owner_tabs};
+use crate::prelude::*;
 use accounts::TokenDraft;
 use domain::{ApiToken, Scope};
-use pages::{Chrome, filters};
 use store::NewTokenOutcome;
-use web::extract::{Form, Json, ManageStaff, PathIds, Query, State, Visitor};
-use web::{
-    Answer, Cache, Code, FieldError, NotKept, NoticeQuery, Problem, Repeatable, Shop, personal, private, see_other,
-};
 
 #[derive(Serialize, JsonSchema)]
 struct TokenList {

@@ -1,18 +1,10 @@
 //! Waiting rooms: staff hold the calls, and limit how many are made each minute.
 
-use axum::http::StatusCode;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::cockpit::page as cockpit;
+use crate::prelude::*;
 use crate::sales::page::done_path;
-use crate::{StaffCallTo, StaffVisitTo};
-use domain::SaleId;
 use domain::sale::present;
 use store::{Pace, PaceChange};
-use web::extract::{Form, Json, ManageSales, PathIds, State};
-use web::shared::validation::optional;
-use web::{Answer, Code, Problem, private, see_other};
 
 /// Absent fields stay as they are.
 #[derive(Deserialize, JsonSchema)]

@@ -5,26 +5,14 @@ pub mod settlements;
 
 use std::collections::VecDeque;
 
-use askama::Template;
-use axum::http::StatusCode;
-use futures::stream;
+use jiff::SignedDuration;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::lists::csv::{Column, cell, download};
-use crate::{StaffCall, StaffVisit};
+use crate::prelude::*;
 use domain::ledger::{AccountKind, TrialBalanceLine};
-use domain::{AuditAction, Money, SecurityClass};
-use pages::{Chrome, filters};
-use store::{JournalCursor, JournalLine, JournalSource, Period, Store, StoreError};
-use web::extract::{ClientAddress, Query, Staff, State, ViewBooks};
-use web::shared::paths::link_query;
-use web::shared::validation::{optional, time};
-use web::{Answer, FieldError, Problem, error_text, personal, private};
+use store::{JournalCursor, JournalLine, JournalSource, Period};
+use web::extract::ViewBooks;
 
 /// The period as entered: times, or days of the shop. Without `from` it begins with the month, without `to` it ends now.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

@@ -1,25 +1,12 @@
 //! Settlements: which days' bills were compared with the books, and what differs.
 
-use std::str::FromStr;
-
-use askama::Template;
-use axum::http::StatusCode;
-use jiff::Timestamp;
 use jiff::civil::Date;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
-use domain::Page;
+use crate::prelude::*;
 use domain::settlement::{BillSums, Difference, MovementKind};
-use domain::wire::wire_enum;
-use pages::{Chrome, filters};
 use payments::settlement::SettleError;
 use store::DaySettlement;
-use web::extract::{PathIds, Query, State, ViewBooks};
-use web::shared::paths::{console_link, link_query};
-use web::{Answer, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, personal, private, see_other};
-use words::fill;
+use web::extract::ViewBooks;
 
 const PATH: &str = "/admin/orders/books?show=settlements";
 

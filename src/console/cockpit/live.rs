@@ -3,25 +3,19 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::header::CACHE_CONTROL;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Request};
-use axum::response::IntoResponse;
+use axum::http::{HeaderName, HeaderValue, Request};
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures::stream;
-use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::prelude::*;
 use control::cockpit::{OpeningCounts, Sample, Viewer};
-use domain::SecurityClass;
 use web::account_limits::StreamSlot;
-use web::extract::{ClientAddress, SalePath, Staff, State, ViewConsole};
-use web::{Answer, Cache, Code, Shop};
+use web::extract::SalePath;
 
 /// After this time a browser reconnects if the stream broke.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(2);

@@ -1,26 +1,16 @@
 //! The cockpit's page of a sale. It renders one sample; its script updates the numbers from the event stream, and
 //! without a script the page reloads itself.
 
-use std::sync::Arc;
-
-use askama::Template;
-use axum::http::StatusCode;
-use jiff::Timestamp;
-
+use crate::prelude::*;
 use crate::sales::view::{admin_notice, sale_tabs};
-use crate::{StaffVisitTo, Tab};
 use control::cockpit::alarms::{DRIFT_AFTER_MS, Drift, MAX_P99_MS, MIN_LEFT_PERCENT, MIN_PAID_PERCENT};
 use control::cockpit::sample::{Mood, Part, Sentence};
 use control::cockpit::{RATE_WINDOW_S, Sample};
 use domain::sale::SaleMove;
-use domain::{Alarm, Line, Money, Phase, SaleId, SaleState};
-use pages::Chrome;
-use pages::filters::{self, grouped};
+use domain::{Alarm, Line, Phase};
 use store::WaitingRoom;
-use web::extract::{ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::SaleNoticeQuery;
-use web::{Answer, Code, Shop, personal};
-use words::{fill, refusal_reasons};
+use words::refusal_reasons;
 
 pub async fn show(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,

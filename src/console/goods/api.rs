@@ -1,20 +1,15 @@
 //! Goods and their pictures.
 
 use axum::body::Body;
-use axum::http::header::{ETAG, LOCATION};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use axum::http::header::LOCATION;
 
-use crate::{StaffCall, StaffCallTo, handlers};
+use crate::prelude::*;
 use domain::sale::present;
-use domain::{Bilingual, BoundedBilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
+use domain::{BoundedBilingual, GalleryChange, Picture};
 use pages::pictures;
 use store::GoodsDraft;
-use web::extract::{Json, ManageSales, PathIds, State, ViewConsole, body, entity_tag, expected_versions};
+use web::extract::body;
 use web::shared::validation::{check_description, check_name, check_variant};
-use web::{Answer, Code, FieldError, FieldProblem, Problem, Repeatable, created};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,27 +1,15 @@
 //! Goods and drafts of sales from a file of another shop: CSV with a header, or JSON lines, with the same names. Programs
 //! send the file; on the page staff paste or upload it, see a report by line, and import.
 
-use std::collections::BTreeMap;
-
-use askama::Template;
 use axum::body::Body;
-use axum::extract::multipart::{Multipart, MultipartRejection};
-use axum::http::{HeaderMap, StatusCode};
 use csv::{ReaderBuilder, Trim};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::lists::csv::{parts, text_of_file};
-use crate::{StaffCall, StaffVisit, read_field};
-use domain::{Bilingual, Currency, GoodsId, Locale, Money, Rush, SaleId, SaleMode, Window};
-use pages::{Chrome, filters};
-use store::{GoodsDraft, ImportRefusal, RequestId, SaleDraft};
-use web::extract::{ManageSales, Query, State, ViewConsole, Visitor, body, from_json};
-use web::shared::paths::console_link;
-use web::shared::validation::{check_description, check_name, check_sale, check_window, price, time};
-use web::{Answer, FieldError, Problem, Repeatable, Shop, personal, private, see_other};
-use words::field_error;
+use crate::prelude::*;
+use domain::{Rush, Window};
+use store::{GoodsDraft, ImportRefusal, SaleDraft};
+use web::extract::{body, from_json};
+use web::shared::validation::{check_description, check_name, check_sale, check_window};
 
 /// The largest file, in bytes, and its lines. All of them are one transaction, which holds the catalogue's lock.
 const MAX_BYTES: usize = 1024 * 1024;

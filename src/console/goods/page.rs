@@ -1,22 +1,12 @@
 //! The console's pages of goods: the list, archiving, and the form that creates and edits them.
 
-use askama::Template;
-use axum::extract::RawQuery;
-use axum::http::StatusCode;
-use axum::response::Response;
-use serde::Deserialize;
-
 use crate::goods::upload::{GoodsForm, UploadedFile, changes_since};
 use crate::lists::saved_views::{ListBar, own_list_bar};
-use crate::{ConfirmForm, StaffVisit, StaffVisitTo, handlers, label};
+use crate::prelude::*;
 use domain::goods::MAX_GALLERY_PICTURES;
-use domain::{Bilingual, Category, CategoryId, ConsoleList, Goods, GoodsId, Locale, Picture};
-use pages::{Chrome, filters};
-use store::{GoodsDraft, GoodsRefusal, RequestId};
-use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
+use domain::{Category, Picture};
+use store::{GoodsDraft, GoodsRefusal};
 use web::shared::validation::{check_description, check_name, check_variant};
-use web::{Answer, Code, FieldError, Problem, Repeatable, Shop, error_text, personal, see_other};
-use words::{field_error, fill};
 
 /// Goods on the list. A search finds the others.
 const MAX_LISTED: usize = 100;

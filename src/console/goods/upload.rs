@@ -1,22 +1,18 @@
 //! The multipart form of goods: texts, the gallery's pictures with their places, and uploaded files.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashSet;
 
-use axum::extract::multipart::{Field, Multipart, MultipartError};
+use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request};
-use axum::http::StatusCode;
-use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::goods::page::OtherChanges;
-use domain::GoodsId;
+use crate::prelude::*;
 use domain::goods::MAX_GALLERY_PICTURES;
 use pages::pictures::MAX_PICTURE_BYTES;
-use store::{AuditFilter, AuditRow, Store, StoreError};
+use store::{AuditFilter, AuditRow};
 use web::extract::text::nul_problem;
 use web::extract::{MAX_UPLOAD_BYTES, UPLOAD_TIMEOUT};
-use web::{Code, Problem, Shop};
 
 /// Characters kept of a file's name, which only the complaint about the file shows.
 const MAX_FILE_NAME_CHARS: usize = 120;

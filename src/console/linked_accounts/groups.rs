@@ -1,29 +1,15 @@
 //! Accounts of a sale that seem to belong together, for programs and as pages. What a person does about them is done to
 //! their orders, one by one and for a reason.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use askama::Template;
-use axum::http::StatusCode;
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::linked_accounts::holds::{HoldForm, HoldFormState, HoldNotice};
 use crate::orders::api::{FoundOrderJson, found_orders};
+use crate::prelude::*;
 use crate::report::computing::{ComputingPage, PAGE_PATIENCE, computing, reloading};
 use crate::sales::view::sale_tabs;
-use crate::{StaffCallTo, StaffVisitTo, Tab, handlers};
-use domain::{LinkReason, Locale, Money, OrderId, SaleId, UserId};
+use domain::LinkReason;
 use orders::holds::{HoldAction, HoldCounts};
 use orders::linked_accounts::{GroupDetail, GroupList, GroupOrder, GroupSummary, MEMBERS_PAGE_SIZE};
-use pages::Chrome;
-use pages::filters::{self, grouped};
 use store::AuditReason;
-use web::extract::{Form, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
-use web::{Answer, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, private, see_other};
-use words::fill;
 
 /// How long a program waits while linked accounts are found for the first time. Then the answer asks it to try again.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,21 +1,12 @@
 //! What staff do with one held order: hold, release, answer to an appeal. A program does it in the name of a member of the
 //! staff. Its refund uses the same form as for any order.
 
-use axum::http::StatusCode;
-use schemars::JsonSchema;
-use serde::Deserialize;
-
 use crate::orders::api::{OWN_ORDER, OneOrder, detail, existing_order};
 use crate::orders::page::{OrderPageState, StaffActionForm, page};
-use crate::{ReasonForm, StaffCallTo, StaffVisitTo, handlers};
+use crate::prelude::*;
 use domain::order::check_hold_reason;
-use domain::{Money, OrderId, UserId};
 use orders::holds::{HoldAction, HoldCounts, HoldOutcome};
-use pages::Chrome;
 use store::AuditReason;
-use web::extract::{Form, Json, PathIds, State, SupportShoppers};
-use web::{Answer, Code, Problem, see_other};
-use words::{Text, field_error, fill, problem};
 
 /// Why an order is held or released. Its owner reads it.
 #[derive(Deserialize, JsonSchema)]

@@ -8,17 +8,8 @@ pub mod sales;
 pub mod users;
 
 use std::fmt::Display;
-use std::str::FromStr;
 
-use askama::Template;
-use axum::http::StatusCode;
-use jiff::Timestamp;
-use serde::Deserialize;
-
-use pages::{Chrome, filters};
-use web::extract::Visitor;
-use web::{Answer, FieldError, Problem, error_text, personal};
-use words::{Text, fill};
+use crate::prelude::*;
 
 /// Items of one batch. Each takes a transaction or more.
 const MAX_ITEMS: usize = 100;

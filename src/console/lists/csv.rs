@@ -1,17 +1,14 @@
 //! CSV files (RFC 4180) for spreadsheets.
 
 use axum::body::{Body, Bytes};
-use axum::extract::multipart::{Multipart, MultipartRejection};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
 use encoding_rs::GB18030;
-use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use futures::stream::{Stream, StreamExt, TryStreamExt};
 use tokio::time::timeout;
 use tracing::error;
 
-use store::StoreError;
+use crate::prelude::*;
 use web::extract::UPLOAD_TIMEOUT;
-use web::{Cache, Code, Problem};
 
 /// Excel reads UTF-8 only after this mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

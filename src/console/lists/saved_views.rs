@@ -1,23 +1,18 @@
 //! Saved views: a member of the staff saves the query of a list under a name. Each member sees and changes only their
 //! own views.
 
-use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
-use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded::{Serializer, parse};
-use uuid::Uuid;
 
 use crate::log::AuditLogQuery;
 use crate::orders::search::OrderSearchQuery;
-use crate::{StaffVisit, StaffVisitTo};
+use crate::prelude::*;
+use domain::SavedView;
 use domain::text::tidy;
-use domain::{ConsoleList, Locale, SavedView, UserId};
 use store::SaveViewOutcome;
-use web::extract::{Density, Form, PathIds, State, ViewConsole, Visitor, own_path};
-use web::{Answer, Code, Problem, Shop, see_other};
-use words::{TablesText, fill, text};
+use web::extract::{Density, own_path};
+use words::{TablesText, text};
 
 /// The notice that the query of a list may carry after a form about views.
 #[derive(Default, Deserialize)]

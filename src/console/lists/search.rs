@@ -2,19 +2,8 @@
 //! A member of the staff finds what the role may see. Every look-up is exact or along an index: orders by their whole
 //! number, users by the beginning of the name. Pages and sales are few, and only the latest questions are searched.
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-
-use crate::StaffVisit;
-use domain::wire::wire_enum;
-use domain::{OrderId, SaleId};
-use pages::{Chrome, filters};
+use crate::prelude::*;
 use store::{FoundOrder, FoundQuestion, OrderSearch, UserSearch};
-use web::extract::{Query, State, ViewConsole, Visitor};
-use web::shared::paths::console_link;
-use web::{Answer, Problem, Shop, personal, private};
 
 /// Hits of each kind.
 const MAX_OF_A_KIND: usize = 6;

@@ -1,14 +1,8 @@
 //! The fields that the audit log records, with their names and the words for their values.
 
-use std::str::FromStr;
-
-use serde_json::Value;
-
-use domain::{
-    ApprovalStatus, CaseKind, Currency, ModeName, Money, OrderStatus, ParcelState, PaymentStatus, QuestionStatus,
-    RefundKind, Role, SaleState,
-};
-use words::{AuditText, Text, fill};
+use crate::prelude::*;
+use domain::{ApprovalStatus, CaseKind, QuestionStatus, RefundKind};
+use words::AuditText;
 
 /// How the value of a field reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

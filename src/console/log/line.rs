@@ -1,15 +1,12 @@
 //! A line of the audit log in words: a sentence with a link to its subject, what changed with old and new values, and
 //! the raw fields, which the page folds away.
 
-use std::collections::HashMap;
-
-use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use crate::log::fields::{Field, FieldKind, field, plain, value_words};
-use domain::{AuditAction, CategoryId, Locale, OrderId, OrderNumber, SaleId, UserId};
+use crate::prelude::*;
 use store::AuditRow;
-use words::{Text, audit_action, fill, text};
+use words::{audit_action, text};
 
 /// The names that the lines of a page mention.
 #[derive(Debug, Default)]

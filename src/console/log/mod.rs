@@ -3,30 +3,16 @@
 pub mod fields;
 pub mod line;
 
-use askama::Template;
-use axum::extract::RawQuery;
-use axum::http::StatusCode;
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use url::form_urlencoded::byte_serialize;
-use uuid::Uuid;
 
 use crate::lists::saved_views::{ListBar, SortLink, list_bar};
 use crate::log::line::{Fact, LogLine, LogLink, LogNames, LogWords, Piece};
-use crate::{StaffCall, StaffVisit};
+use crate::prelude::*;
 use domain::network::masked;
-use domain::{AuditAction, ConsoleList, Locale, Page};
-use pages::{Chrome, filters};
-use store::{AuditFilter, AuditRow, Store};
-use web::extract::{Permission, Query, Staff, State, ViewConsole, ViewSecurity};
-use web::shared::paths::link_query;
+use store::{AuditFilter, AuditRow};
+use web::extract::{Permission, ViewSecurity};
 use web::shared::validation::{period, zone_of_days, zone_or_own};
-use web::{
-    Answer, Cursor, FieldError, LARGE_PAGE_SIZE, Problem, Shop, error_text, goods_name_and_cover, personal, private,
-};
 use words::audit_action;
 
 #[derive(Serialize, JsonSchema)]

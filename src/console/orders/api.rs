@@ -1,26 +1,19 @@
 //! Orders of shoppers: search, detail, cancellation, refund, and the feed of changes for programs that keep a copy of all
 //! orders and must not miss one.
 
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::orders::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
 use crate::payment_cases::CaseJson;
-use crate::{StaffCall, StaffCallTo};
+use crate::prelude::*;
 use domain::order::OrderStep;
-use domain::{Address, Locale, Money, Order, OrderId, PaymentId, PaymentStatus, RefundTarget, ReturnState, UserId};
+use domain::{Address, PaymentId, RefundTarget, ReturnState};
 use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use payments::staff_refunds::RefundAnswer;
 use store::{
-    FoundOrder, IfDisputed, NewPartialRefund, PartialRefund, PaymentRecord, RefundRefusal, StaffRefund, Store,
-    StoreError, WebhookRecord,
+    FoundOrder, IfDisputed, NewPartialRefund, PartialRefund, PaymentRecord, RefundRefusal, StaffRefund, WebhookRecord,
 };
-use web::extract::{ClientAddress, Json, PathIds, Query, ReadAddresses, Staff, State, SupportShoppers, ViewConsole};
 use web::shared::approvals::{self, ApprovalJson};
 use web::shared::orders::{InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, ReturnJson};
-use web::{Answer, Code, Cursor, Problem, Repeatable, Shop, private};
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FoundOrderJson {

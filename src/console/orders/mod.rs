@@ -9,12 +9,8 @@ pub mod view;
 
 use std::net::IpAddr;
 
-use crate::Tab;
-use domain::{Address, Order, SecurityClass};
-use pages::Chrome;
-use store::StoreError;
-use web::Shop;
-use web::extract::{ReadAddresses, Staff};
+use crate::prelude::*;
+use domain::Address;
 
 /// The lists of orders, and what waits in each. `here` is the last word of the path of the one that is shown.
 pub(crate) fn tabs(chrome: &Chrome, here: &str) -> Vec<Tab> {

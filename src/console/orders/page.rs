@@ -1,10 +1,6 @@
 //! The console's pages about orders: the search, one order with its history and payments, and its cancellation or
 //! refund.
 
-use axum::extract::RawQuery;
-use axum::http::StatusCode;
-use serde::Deserialize;
-
 use crate::linked_accounts::holds::HoldFormState;
 use crate::lists::saved_views::list_bar;
 use crate::orders::parcels::ParcelForm;
@@ -12,18 +8,13 @@ use crate::orders::returns::ReturnForm;
 use crate::orders::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
 use crate::orders::view::{AdminOrderPage, AdminOrdersPage};
-use crate::{StaffVisit, StaffVisitTo, handlers};
+use crate::prelude::*;
 use domain::invoice::Invoice;
-use domain::{Address, ConsoleList, Order, OrderId, Page, RefundTarget};
+use domain::{Address, RefundTarget};
 use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use payments::staff_refunds::RefundAnswer;
 use store::{NewPartialRefund, RefundRefusal, StaffAction, StaffRefund};
-use web::extract::{ClientAddress, Form, PathIds, Query, ReadAddresses, State, SupportShoppers, ViewConsole, Visitor};
-use web::shared::validation::price;
 use web::views::AddressView;
-use web::{
-    Answer, Code, FieldError, NoticeQuery, Problem, Repeatable, Shop, goods_name_and_cover, personal, see_other,
-};
 
 pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,

@@ -1,23 +1,12 @@
 //! Parcels of orders: one is moved or corrected on the page of its order or by a program, many by a file.
 
-use askama::Template;
-use axum::extract::multipart::{Multipart, MultipartRejection};
-use axum::http::StatusCode;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::lists::csv::{parts, text_of_file};
 use crate::orders::api::{OneOrder, detail, existing_order};
 use crate::orders::page::{OrderPageState, page};
-use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
+use crate::prelude::*;
 use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove};
-use domain::{Locale, OrderId, ParcelState};
 use orders::parcels::{MAX_LINES, ParcelLine, ParcelReport};
-use pages::{Chrome, filters};
 use store::ParcelActor;
-use web::extract::{Form, Json, LongForm, PathIds, State, SupportShoppers, ViewConsole, Visitor};
-use web::{Answer, FieldError, Problem, error_text, personal, private, see_other};
-use words::{field_error, problem};
 
 /// Bytes of a file of parcels. A line has about a hundred.
 const MAX_FILE_BYTES: usize = 64 * 1024;

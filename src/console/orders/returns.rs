@@ -1,21 +1,13 @@
 //! Returns of orders: staff accept or refuse them, and receive the goods with a refund.
 
-use axum::http::StatusCode;
-use schemars::JsonSchema;
-use serde::Deserialize;
-
 use crate::orders::api::{OneOrder, detail, existing_order, refund_for};
 use crate::orders::page::{OrderPageState, form_errors, page, refunded};
-use crate::{StaffCallTo, StaffVisitTo, handlers};
+use crate::prelude::*;
 use domain::returns::{ReturnStep, check_answer};
-use domain::{Money, Order, OrderId};
 use orders::support::StaffActionReason;
 use payments::staff_refunds::RefundAnswer;
 use store::{ReceivedReturn, RefundRefusal, StaffRefund};
-use web::extract::{Form, Json, PathIds, State, SupportShoppers};
 use web::shared::approvals;
-use web::shared::validation::price;
-use web::{Answer, FieldError, Problem, Repeatable, Shop, see_other};
 
 /// The answer to a return. The owner of the order reads it.
 #[derive(Deserialize, JsonSchema)]

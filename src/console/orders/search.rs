@@ -2,27 +2,12 @@
 //! is a stream: each batch of rows is read once the client has taken the batch before. Each export leaves a line in the
 //! audit log.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-
-use futures::stream;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
-
 use crate::lists::csv::{Column, cell, download};
-use crate::read_field;
-use domain::{
-    Address, AuditAction, Locale, Money, OrderId, Parcel, ParcelLabel, ParcelState, SaleId, SecurityClass, UserId,
-};
-use store::{FoundOrder, OrderSearch, Store, StoreError};
-use web::extract::{ClientAddress, Query, ReadAddresses, Staff, State, ViewConsole, Visitor};
+use crate::prelude::*;
+use domain::{Address, Parcel, ParcelLabel};
+use store::{FoundOrder, OrderSearch};
 use web::shared::orders::parse_statuses;
 use web::shared::pagination::MAX_PAGE_SIZE;
-use web::shared::validation::{optional, time};
-use web::{Answer, Cursor, FieldError, LARGE_PAGE_SIZE, Problem, Shop};
 
 /// The value of the filter by parcel for paid orders of which nothing was packed.
 pub const TO_PACK: &str = "to_pack";

@@ -1,8 +1,5 @@
 //! The console's pages of orders.
 
-use askama::Template;
-
-use crate::Tab;
 use crate::linked_accounts::holds::HoldForm;
 use crate::lists::bulk::BulkAction;
 use crate::lists::bulk::orders::BulkOrderAction;
@@ -10,21 +7,14 @@ use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
 use crate::orders::page::OrderPageState;
 use crate::orders::search::{OrderSearchQuery, TO_PACK};
 use crate::orders::tabs;
+use crate::prelude::*;
 use crate::sales::form::for_time_field;
 use domain::invoice::Invoice;
 use domain::order::OrderStep;
 use domain::parcel::{CARRIERS, CLOCK, ParcelStep, staff_steps};
-use domain::{
-    ApprovalStatus, DisputeState, GoodsReturn, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState,
-    PaymentStatus, RefundTarget, ReturnState, SaleId, ledger,
-};
-use pages::Chrome;
-use pages::filters::{self, grouped};
+use domain::{ApprovalStatus, DisputeState, GoodsReturn, OrderHold, Parcel, RefundTarget, ReturnState, ledger};
 use store::{Approval, FoundOrder, FoundTotals, PaymentCase, PaymentRecord, WALLET};
-use web::shared::paths::link_query;
 use web::views::{AddressView, HoldEvent, hold_events};
-use web::{FieldError, error_text};
-use words::{field_error, fill, problem};
 
 /// The orders that match a search.
 #[derive(Debug, Template)]

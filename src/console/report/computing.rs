@@ -2,16 +2,9 @@
 //! ([`RevalidatingCache`](base::revalidating_cache::RevalidatingCache)). A page without figures says so. It reloads
 //! itself, without a script; so does a page whose figures are being renewed.
 
-use std::time::Duration;
-
-use askama::Template;
-use axum::http::StatusCode;
 use axum::http::header::{HeaderValue, REFRESH};
-use axum::response::Response;
 
-use domain::SaleId;
-use pages::{Chrome, filters};
-use web::{Answer, personal};
+use crate::prelude::*;
 
 /// How long a page waits for figures. Most sales have theirs by then, and every page should be there within 200 ms.
 pub const PAGE_PATIENCE: Duration = Duration::from_millis(100);

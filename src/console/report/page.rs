@@ -1,24 +1,13 @@
 //! The report of a sale, beside an earlier one, as a page and as a CSV file.
 
-use std::sync::Arc;
-
-use askama::Template;
-use axum::http::StatusCode;
-use futures::stream;
-
-use crate::StaffVisitTo;
 use crate::lists::csv;
+use crate::prelude::*;
 use crate::report::computing::{ComputingPage, PAGE_PATIENCE, computing, reloading};
 use control::cockpit::report::{FigureName, FigureValue, SaleOutcome, SaleReport};
+use domain::Refusal;
 use domain::sale_digest::{Evenness, EvennessVerdict, Group};
-use domain::{ModeName, Money, Refusal, Sale, SaleId, SaleMode};
-use pages::Chrome;
-use pages::filters::{self, grouped};
 use pages::plot::{Column, LinePlot, Scale, Series, columns};
-use store::StoreError;
-use web::extract::{PathIds, Staff, State, ViewConsole};
-use web::{Answer, Code, Problem, Shop, goods_name_and_cover, personal};
-use words::{ReportText, fill, refusal_reasons};
+use words::{ReportText, refusal_reasons};
 
 type Record = [String; 6];
 

@@ -4,22 +4,16 @@
 use std::borrow::Cow;
 
 use axum::extract::{FromRequest, Request};
-use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::IntoResponse;
-use jiff::Timestamp;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use axum::http::header::{CONTENT_TYPE, LOCATION};
+use schemars::{Schema, SchemaGenerator, json_schema};
 
+use crate::prelude::*;
 use crate::sales::form::finding_sentence;
-use crate::{StaffCall, StaffCallTo, handlers};
 use control::checklist::{CheckState, ChecklistItem};
 use control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
-use domain::{GoodsId, Money, Phase, Sale, SaleId, SalePatch, SaleState};
-use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, RequestId, SaleDraft, SaleRefusal, SaveOptions};
-use web::extract::{Json, ManageSales, PathIds, Query, State, ViewConsole, Visitor, entity_tag, expected_versions};
+use domain::{Phase, SalePatch};
+use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleDraft, SaleRefusal, SaveOptions};
 use web::shared::validation::{check_sale, check_window, doubts};
-use web::{Answer, Code, Cursor, FieldError, Problem, Repeatable, Shop, no_content, private, versioned};
 
 /// A sale to create: what has no default, and any other values.
 #[derive(Deserialize)]

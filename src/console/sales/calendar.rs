@@ -1,19 +1,11 @@
 //! The calendar of sales, one month per page, in the time zone that the query names.
 
-use askama::Template;
-use axum::http::StatusCode;
+use jiff::SignedDuration;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
 
-use crate::StaffVisit;
+use crate::prelude::*;
 use domain::calendar::{Month, day, hour};
-use domain::{Goods, Locale, Sale, SaleId, SaleState};
-use pages::{Chrome, filters};
-use web::extract::{Query, State, ViewConsole, Visitor};
 use web::shared::validation::zone_or_own;
-use web::{Answer, personal};
 
 /// The opening hour that the calendar proposes for a new sale: the evening, when most shoppers have time.
 const DEFAULT_OPENING_HOUR: i8 = 20;

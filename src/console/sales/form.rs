@@ -1,27 +1,18 @@
 //! The form that creates a sale, edits one that has not begun, or creates a copy.
 
-use askama::Template;
-use axum::http::StatusCode;
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
-use serde::Deserialize;
-use uuid::Uuid;
+use jiff::ToSpan;
 
+use crate::prelude::*;
 use crate::sales::form_input::SaleForm;
 use crate::sales::page::{changed_path, done_path};
 use crate::sales::view::admin_notice;
-use crate::{StaffVisit, StaffVisitTo, label};
 use control::checklist::{CheckState, ChecklistItem};
 use control::sales_admin::SaleCommand;
-use domain::{Goods, Locale, Rush, Sale, SaleId, SaleState, Window};
-use pages::Chrome;
-use pages::filters::{self, action, discount_label};
+use domain::{Rush, Window};
+use pages::filters::{action, discount_label};
 use store::{Redefinition, SaleRefusal};
-use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
 use web::shared::SaleNoticeQuery;
-use web::shared::validation::time;
-use web::{Answer, Code, FieldError, Problem, Shop, error_text, personal, see_other};
-use words::{fill, text};
+use words::text;
 
 /// The values that a new form is filled with.
 #[derive(Debug, Default, Deserialize)]

@@ -1,17 +1,13 @@
 //! The form of a sale as entered, and how it is read.
 
-use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
-use serde::Deserialize;
-use uuid::Uuid;
+use jiff::{RoundMode, TimestampRound, Unit};
 
+use crate::prelude::*;
 use domain::draw::Beacon;
 use domain::spread::advised_spread_ms;
-use domain::{
-    Currency, EligibilityRules, GoodsId, Locale, ModeName, Money, Rush, Sale, SaleMode, SalePatch, Window, ledger,
-};
+use domain::{EligibilityRules, Rush, SalePatch, Window, ledger};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
-use web::FieldError;
-use web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, time};
+use web::shared::validation::{check_sale, check_window, doubts, failed};
 
 /// All values as entered.
 #[derive(Debug, Default, Clone, Deserialize)]

@@ -1,22 +1,14 @@
 //! The first things that the console shows, above the list of sales: four figures, and the first steps of a new shop. The
 //! program finds out which steps are done. The list of steps goes when all are done, or when an owner puts it away.
 
-use askama::Template;
-use jiff::Timestamp;
-
-use crate::StaffVisit;
+use crate::prelude::*;
 use crate::sales::form::CheckList;
 use crate::sales::view::AdminSale;
 use control::checklist::CheckState;
 use control::today::Today;
-use domain::{AuditAction, Locale, Money, SaleState, ShopSettings};
-use pages::Chrome;
-use pages::filters::{self, grouped};
-use store::{AuditFilter, MAX_COUNTED_PENDING, StoreError};
-use web::extract::{ManageStaff, State, Visitor};
-use web::shared::paths::console_link;
-use web::{Answer, Code, Problem, Shop, see_other};
-use words::{OverviewText, fill, text};
+use domain::ShopSettings;
+use store::{AuditFilter, MAX_COUNTED_PENDING};
+use words::{OverviewText, text};
 
 #[derive(Debug, Template)]
 #[template(path = "sales/console_overview.html")]

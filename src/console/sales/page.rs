@@ -1,24 +1,13 @@
 //! The console's list of sales, and the actions on a sale.
 
-use std::str::FromStr;
-
-use axum::extract::RawQuery;
-use axum::http::StatusCode;
-use axum::response::Response;
-use jiff::Timestamp;
-use serde::Deserialize;
-
 use crate::cockpit::page as cockpit;
 use crate::lists::saved_views::own_list_bar;
+use crate::prelude::*;
 use crate::report::computing::PAGE_PATIENCE;
 use crate::sales::overview::first_steps;
 use crate::sales::view::{AdminSale, AdminSalesPage, SaleGroup, SaleScope, SaleTabCounts, admin_notice};
-use crate::{StaffVisit, StaffVisitTo, handlers};
 use control::sales_admin::{AppliedParts, ChangedSale, PastSales, SaleCommand, SaleRow};
-use domain::{ConsoleList, Goods, GoodsId, Locale, Sale, SaleId};
 use store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
-use web::extract::{Form, ManageSales, PathIds, Query, State, ViewConsole, Visitor};
-use web::{Answer, Code, Cursor, Problem, Repeatable, Shop, personal, see_other};
 
 /// Ended sales on one page.
 const PAST_PAGE_SIZE: i64 = 10;

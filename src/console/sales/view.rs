@@ -1,19 +1,15 @@
 //! The console's list of sales.
 
-use askama::Template;
-
-use crate::Tab;
 use crate::lists::bulk::BulkAction;
 use crate::lists::bulk::sales::BulkSaleAction;
 use crate::lists::saved_views::ListBar;
+use crate::prelude::*;
 use crate::sales::overview::{FirstStep, OverviewPart};
 use control::today::Today;
 use domain::sale::SaleMove;
-use domain::wire::wire_enum;
-use domain::{Goods, Locale, ModeName, Money, Phase, Picture, Sale, SaleId, SaleMode, SaleState};
-use pages::{Chrome, filters};
+use domain::{Phase, Picture};
 use store::MAX_COUNTED_PAST;
-use words::{fill, text};
+use words::text;
 
 /// A sale with its counters. A counter is `None` if its backend is not configured or did not answer.
 #[derive(Debug)]

@@ -1,24 +1,11 @@
 //! Accounts of shoppers and staff.
 
-use axum::Extension;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::{StaffCall, StaffCallTo, handlers};
+use crate::prelude::*;
 use accounts::administration::{check_block_reason, staff_role};
-use domain::{Page, Role, UserId};
-use store::{AccountChange, AccountEdit, StaffPolicy, Store, User, UserSearch};
-use web::extract::{
-    Json, ManageStaff, PathIds, Permission, Query, State, SupportShoppers, ViewConsole, expected_versions,
-};
+use store::{AccountChange, AccountEdit, StaffPolicy, User, UserSearch};
+use web::extract::Permission;
 use web::shared::SessionJson;
 use web::shared::orders::OrderJson;
-use web::{
-    Answer, Code, Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE, NotKept, Problem, Repeatable, created, private, versioned,
-};
 
 /// An account as the staff see it.
 #[derive(Serialize, JsonSchema)]

@@ -1,18 +1,12 @@
 //! The console's page of messages, for owners: without a mail server it is where links are read.
 
-use askama::Template;
-use axum::http::StatusCode;
-use uuid::Uuid;
-
-use crate::StaffVisit;
+use crate::prelude::*;
+use domain::MailState;
 use domain::mail::masked;
-use domain::{MailState, Page};
 use mail::{Letter, LinkView};
-use pages::{Chrome, filters};
 use store::Mail;
-use web::extract::{Query, ReadMail, State};
+use web::extract::ReadMail;
 use web::shared::pagination::BeforeQuery;
-use web::{Answer, LARGE_PAGE_SIZE, personal};
 
 pub async fn show((State(shop), _, visitor): StaffVisit<ReadMail>, Query(query): Query<BeforeQuery>) -> Answer {
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());

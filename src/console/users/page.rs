@@ -1,23 +1,15 @@
 //! The console's pages about accounts.
 
-use askama::Template;
-use axum::extract::RawQuery;
-use axum::http::StatusCode;
-
 use crate::lists::bulk::BulkAction;
 use crate::lists::bulk::users::BulkUserAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink, list_bar};
 use crate::log::subject_path;
+use crate::prelude::*;
 use crate::users::api::{UserSearchQuery, find_users};
-use crate::{ReasonForm, StaffVisit, StaffVisitTo, handlers};
 use accounts::administration::check_block_reason;
-use domain::{ConsoleList, Locale, Money, Order, Role, UserId, mail, network};
-use pages::{Chrome, filters};
+use domain::{mail, network};
 use store::{AccountChange, SessionRow, StaffPolicy, User};
-use web::extract::{Form, PathIds, Query, State, SupportShoppers, ViewConsole, Visitor};
 use web::shared::balance_of;
-use web::{Answer, Code, DEFAULT_PAGE_SIZE, FieldError, NoticeQuery, Problem, Shop, error_text, personal, see_other};
-use words::problem;
 
 pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,

@@ -1,18 +1,10 @@
 //! The console's page about the staff, for owners.
 
-use axum::Extension;
-use axum::http::StatusCode;
-use axum::response::IntoResponse;
-use serde::Deserialize;
-
+use crate::prelude::*;
 use crate::users::page::{StaffPage, StaffPageState, TemporaryPassword};
-use crate::{ConfirmForm, StaffVisit};
 use accounts::AccountRefusal;
 use accounts::administration::staff_role;
-use domain::{Locale, Role, UserId};
 use store::{AccountChange, AccountEdit};
-use web::extract::{Form, ManageStaff, PathIds, Query, State, Visitor};
-use web::{Answer, Code, FieldError, NotKept, NoticeQuery, Problem, Repeatable, Shop, personal, see_other};
 
 type OwnerRequest = StaffVisit<ManageStaff>;
 

@@ -1,18 +1,9 @@
 //! Endpoints of events for programs: what owners do on the console's page.
 
-use axum::http::StatusCode;
-use axum::response::IntoResponse;
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
-
-use crate::{StaffCall, StaffCallTo};
-use domain::Page;
+use crate::prelude::*;
 use domain::event::{DeliveryState, EndpointState, EventChoice, EventKind, endpoint_url};
 use store::{AttemptResult, Delivery, Endpoint, EndpointEdit, Replay};
-use web::extract::{Json, ManageWebhooks, PathIds, Query, State};
-use web::{Answer, Cache, Code, Cursor, LARGE_PAGE_SIZE, Problem, Shop, created, private};
+use web::extract::ManageWebhooks;
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Webhook")]

@@ -1,22 +1,12 @@
 //! The console's pages of endpoints that get events: a list with a form for another one, and one endpoint with what was
 //! sent to it.
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde::Deserialize;
-use uuid::Uuid;
-
 use super::api::{DeliveryQuery, checked_choice, checked_url, found, page_of};
-use crate::{ConfirmForm, StaffVisit, StaffVisitTo, handlers};
+use crate::prelude::*;
 use domain::event::{DeliveryState, EndpointState, EventChoice};
-use domain::{Locale, Page};
 use mail::webhooks::Secret;
-use pages::{Chrome, filters};
 use store::{Delivery, Endpoint, EndpointEdit, Replay};
-use web::extract::{LongForm, ManageWebhooks, PathIds, Query, State, Visitor};
-use web::shared::validation::time;
-use web::{Answer, Code, Problem, Shop, personal, see_other};
-use words::{field_error, fill};
+use web::extract::ManageWebhooks;
 
 fn list_path(locale: Locale) -> String {
     format!("/admin/system?show=webhooks&lang={locale}")

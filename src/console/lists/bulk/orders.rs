@@ -1,21 +1,14 @@
 //! Several orders: packed, sent, delivered, cancelled, refunded, held, released.
 
-use tracing::warn;
-use uuid::Uuid;
-
 use crate::lists::bulk::{BulkAction, BulkFields, BulkForm, BulkItem, BulkPage, BulkVerdict, Picked, answer, missing};
-use crate::{StaffVisit, handlers};
+use crate::prelude::*;
+use domain::RefundId;
 use domain::order::check_hold_reason;
 use domain::parcel::{OrderFacts, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, decide};
-use domain::wire::wire_enum;
-use domain::{Order, OrderId, OrderStatus, ParcelState, RefundId};
 use orders::holds::{HoldAction, HoldOutcome};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
-use store::{AuditReason, IfDisputed, ParcelActor, RefundRefusal, StaffRefund, StoreError};
-use web::extract::{Form, LongForm, Staff, State, SupportShoppers, Visitor};
-use web::{Answer, Problem, Shop};
-use words::{self, Text, fill};
+use store::{AuditReason, IfDisputed, ParcelActor, RefundRefusal, StaffRefund};
 
 wire_enum! {
     /// What staff do with several orders.

@@ -1,18 +1,12 @@
 //! Several sales: announced, made drafts again, paused, resumed, stopped, deleted.
 
 use tokio::time::Instant;
-use tracing::warn;
 
 use crate::lists::bulk::{BulkAction, BulkFields, BulkForm, BulkItem, BulkPage, BulkVerdict, Picked, answer, missing};
-use crate::{StaffVisit, StaffVisitTo};
+use crate::prelude::*;
 use control::sales_admin::{AppliedParts, SaleCommand, SalePreview, SaleStakes, stock_deadline};
 use domain::sale::SaleMove;
-use domain::wire::wire_enum;
-use domain::{Bilingual, Sale, SaleId, SaleState};
 use store::{OverlapPolicy, SaleRefusal, WaitingCounts};
-use web::extract::{Form, LongForm, ManageSales, PathIds, Staff, State, Visitor};
-use web::{Answer, Problem, Shop};
-use words::{self, Text, fill};
 
 wire_enum! {
     /// What staff do with several sales.

@@ -1,16 +1,9 @@
 //! Several accounts: blocked, unblocked.
 
-use tracing::warn;
-
 use crate::lists::bulk::{BulkAction, BulkFields, BulkForm, BulkItem, BulkPage, BulkVerdict, Picked, answer, missing};
-use crate::{StaffVisit, handlers};
+use crate::prelude::*;
 use accounts::administration::check_block_reason;
-use domain::UserId;
-use domain::wire::wire_enum;
 use store::{AccountChange, AccountChangeRefusal, User};
-use web::extract::{Form, LongForm, State, SupportShoppers, Visitor};
-use web::{Answer, Problem, Shop};
-use words::Text;
 
 wire_enum! {
     /// What staff do with several accounts.
