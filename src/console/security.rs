@@ -207,10 +207,6 @@ struct SecurityPage {
 }
 
 impl SecurityPage {
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
-    }
-
     fn classes(&self) -> impl Iterator<Item = &'static str> + use<> {
         SecurityClass::ALL.into_iter().map(SecurityClass::as_str)
     }

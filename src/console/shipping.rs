@@ -183,11 +183,7 @@ impl ShippingPage {
             ("free_from", t.free_above, &row.free_from),
             ("currency", t.currency, &row.currency),
         ]
-        .map(|(name, label, value)| (name, label, value.as_str(), self.error(row, name)))
-    }
-
-    fn error(&self, row: &RateRow, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &row.errors, field)
+        .map(|(name, label, value)| (name, label, value.as_str(), error_text(&self.chrome, &row.errors, name)))
     }
 }
 

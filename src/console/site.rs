@@ -182,10 +182,6 @@ impl ShopSettingsPage {
         self.notice.map(|notice| notice.words([t.saved, t.wrong, t.changed]))
     }
 
-    fn error(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
-    }
-
     /// The colour as entered, its contrast with white, and the nearest one that is legible. `None` if it is legible.
     fn pale_colour(&self) -> Option<(String, Colour)> {
         let colour: Colour = self.form.colour.trim().parse().ok()?;

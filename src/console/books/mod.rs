@@ -110,10 +110,6 @@ struct BooksPage {
 }
 
 impl BooksPage {
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
-    }
-
     /// A field's value: as entered, or the day of the period.
     fn value(&self, field: &str) -> String {
         let entered = if field == "from" { &self.query.from } else { &self.query.to };

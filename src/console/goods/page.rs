@@ -415,10 +415,6 @@ pub struct AdminGoodsForm {
 }
 
 impl AdminGoodsForm {
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
-    }
-
     fn label<'a>(&self, field: &'a str) -> &'a str {
         match field {
             "category_id" => self.chrome.text().categories.field,

@@ -223,10 +223,6 @@ impl BulkPage {
         }
     }
 
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
-    }
-
     fn parts(&self) -> impl Iterator<Item = &BulkItem> {
         self.items.iter().filter(|item| item.is_part())
     }

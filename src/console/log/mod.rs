@@ -208,10 +208,6 @@ impl AdminLogPage {
         self.bar.sort(self.chrome.text().admin.log_at, "oldest", Some(""))
     }
 
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
-    }
-
     /// The name of an action. An action of another version of the program is shown as it is.
     fn action_name<'a>(&self, action: &'a str) -> &'a str {
         action.parse().map_or(action, |action| audit_action(self.chrome.locale, action).name)

@@ -157,10 +157,6 @@ struct ParcelFilePage {
 }
 
 impl ParcelFilePage {
-    fn error_text(&self) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, "csv")
-    }
-
     fn line_words(&self, line: &ParcelLine) -> &'static str {
         let t = &self.chrome.text().parcels;
         match (&line.outcome, self.report.as_ref().is_some_and(|report| report.is_done)) {

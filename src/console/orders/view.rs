@@ -75,10 +75,6 @@ impl AdminOrdersPage {
         known.map_or_else(|| id.to_string(), |(_, name)| format!("{id} · {name}"))
     }
 
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
-    }
-
     /// The query of links that preserve the search; empty without one.
     fn link_query(&self) -> String {
         link_query(self.query.filters())

@@ -240,10 +240,6 @@ pub struct AdminSaleForm {
 }
 
 impl AdminSaleForm {
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.state.errors, field)
-    }
-
     /// The currency of the amounts that are entered.
     fn currency(&self) -> &str {
         if self.form.currency.is_empty() { "CNY" } else { &self.form.currency }
@@ -342,7 +338,7 @@ impl AdminSaleForm {
 
     /// Whether one of these fields has an error, so that its part is unfolded.
     fn is_wrong(&self, fields: &[&str]) -> bool {
-        fields.iter().any(|field| self.error_text(field).is_some())
+        self.state.errors.iter().any(|error| fields.contains(&error.field))
     }
 
     /// Whether the sale is a draw that was announced.

@@ -207,10 +207,6 @@ impl UserPage {
         network::masked(&session.address)
     }
 
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.shown.errors, field)
-    }
-
     fn problem(&self) -> Option<&'static str> {
         problem_text(&self.chrome, self.shown.problem)
     }
