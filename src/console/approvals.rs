@@ -50,11 +50,8 @@ pub struct ApprovalsQuery {
     before: Cursor,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct ApprovalList {
-    approvals: Vec<ApprovalJson>,
-    /// For `?before=`; `null` on the last page.
-    next: Option<String>,
+answers! {
+    ApprovalList { approvals: Vec<ApprovalJson>; next: String }
 }
 
 /// Waiting requests, or requests that no longer wait, newest first.
@@ -116,14 +113,14 @@ async fn decided(shop: &Shop, id: RefundId, outcome: DecisionAnswer) -> Answer {
 
 const PATH: &str = "/admin/orders?show=approvals";
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct ApprovalsPageQuery {
-    before: Cursor,
-    /// Lists the decided requests if it has a value.
-    decided: String,
-    /// The action that the page reports as done.
-    done: String,
+inputs! {
+    ApprovalsPageQuery {
+        before: Cursor,
+        /// Lists the decided requests if it has a value.
+        decided,
+        /// The action that the page reports as done.
+        done,
+    }
 }
 
 pub async fn page(

@@ -34,14 +34,9 @@ impl CategoryJson {
     }
 }
 
-#[derive(Serialize, JsonSchema)]
-struct OneCategory {
-    category: CategoryJson,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct AllCategories {
-    categories: Vec<CategoryJson>,
+answers! {
+    OneCategory { category: CategoryJson }
+    AllCategories { categories: Vec<CategoryJson> }
 }
 
 /// All categories in their order.
@@ -111,20 +106,10 @@ async fn answer_all(shop: &Shop, categories: Vec<Category>) -> Answer {
     Ok(Json(AllCategories { categories }).into_response())
 }
 
-/// The action that the page reports as done.
-#[derive(Debug, Default, Deserialize)]
-pub struct CategoriesQuery {
-    #[serde(default)]
-    done: String,
-    category: Option<CategoryId>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct NameForm {
-    version: String,
-    name_zh: String,
-    name_en: String,
+inputs! {
+    /// The action that the page reports as done.
+    CategoriesQuery { done, category: Option<CategoryId> }
+    NameForm { version, name_zh, name_en }
 }
 
 /// Which way a category moves, by one place.

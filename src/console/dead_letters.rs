@@ -3,11 +3,9 @@
 use crate::prelude::*;
 use engine::pipeline::dead_letters::{DeadLetter, DeadLetterSource, Settlement};
 
-#[derive(Serialize, JsonSchema)]
-struct DeadLettersResponse {
-    letters: Vec<DeadLetter>,
-    queue: SourceStatus,
-    outboxes: SourceStatus,
+answers! {
+    DeadLettersResponse { letters: Vec<DeadLetter>, queue: SourceStatus, outboxes: SourceStatus }
+    SettledCount { settled: usize }
 }
 
 /// Whether a source of dead letters could be read.
@@ -50,11 +48,6 @@ pub struct DiscardRequest {
     id: String,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct SettledCount {
-    settled: usize,
-}
-
 pub async fn replay(call: StaffCall<ManageSales>, Json(request): Json<ReplayRequest>) -> Answer {
     if request.id.is_some() == request.all {
         return Err(Problem::invalid_field("id", "required"));
@@ -76,11 +69,17 @@ async fn settle((State(shop), staff): StaffCall<ManageSales>, id: Option<&str>, 
 
 const PATH: &str = "/admin/system";
 
-/// The action that the page reports as done, and the number of letters that it settled.
-#[derive(Deserialize)]
-pub struct DeadLettersQuery {
-    done: Option<String>,
-    count: Option<usize>,
+inputs! {
+    /// The action that the page reports as done, and the number of letters that it settled.
+    DeadLettersQuery { done: Option<String>, count: Option<usize> }
+    /// The form of a replay or a discard.
+    DeadLetterForm {
+        /// Absent to replay all letters.
+        id: Option<String>,
+        confirm,
+        /// The letter's id, typed again. A discard needs it because it cannot be undone.
+        typed,
+    }
 }
 
 pub async fn page(
@@ -128,18 +127,6 @@ async fn render(
 
 fn orders_in(letter: &DeadLetter) -> impl Iterator<Item = OrderId> {
     letter.items.iter().filter_map(|item| item.parse().ok())
-}
-
-/// The form of a replay or a discard.
-#[derive(Deserialize)]
-pub struct DeadLetterForm {
-    /// Absent to replay all letters.
-    id: Option<String>,
-    #[serde(default)]
-    confirm: String,
-    /// The letter's id, typed again. A discard needs it because it cannot be undone.
-    #[serde(default)]
-    typed: String,
 }
 
 pub async fn replay_by_form(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Answer {

@@ -94,13 +94,11 @@ pub async fn exclude(
     }
 }
 
-/// Where the table of entries begins (at an entry, or at a rank once the draw was held), and what the page reports as
-/// done.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct AdminDrawQuery {
-    from: String,
-    done: String,
+inputs! {
+    /// Where the table of entries begins (at an entry, or at a rank once the draw was held), and what the page reports as
+    /// done.
+    AdminDrawQuery { from, done }
+    RoundForm { round }
 }
 
 /// What an action adds to the page.
@@ -193,12 +191,6 @@ fn bad_cursor() -> Problem {
 fn done_path(locale: Locale, sale: SaleId, done: &str, from: &str) -> String {
     let from: String = url::form_urlencoded::byte_serialize(from.as_bytes()).collect();
     format!("/admin/sales/{sale}/draw?lang={locale}&done={done}&from={from}")
-}
-
-#[derive(Deserialize)]
-pub struct RoundForm {
-    #[serde(default)]
-    round: String,
 }
 
 /// Verifies the pasted round.

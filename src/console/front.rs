@@ -55,15 +55,14 @@ async fn known(shop: &Shop, id: SaleId) -> Result<Sale, Problem> {
     Ok(shop.store.sales().get(id).await?.ok_or(Code::NotFound)?)
 }
 
-/// The values as entered.
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub struct FrontForm {
-    version: i64,
-    /// One per line. None: the sale sells in this shop.
-    return_addresses: String,
-    anonymous: String,
-    reusable: String,
+inputs! {
+    /// The values as entered.
+    FrontForm {
+        version: i64,
+        /// One per line. None: the sale sells in this shop.
+        return_addresses,
+        anonymous, reusable,
+    }
 }
 
 impl FrontForm {

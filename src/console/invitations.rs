@@ -8,9 +8,9 @@ use crate::prelude::*;
 use domain::InvitationCode;
 use store::{InvitationBatch, Revocable};
 
-#[derive(Serialize, JsonSchema)]
-struct BatchesResponse {
-    batches: Vec<InvitationBatch>,
+answers! {
+    BatchesResponse { batches: Vec<InvitationBatch> }
+    RevokedResponse { revoked: u64 }
 }
 
 pub async fn list((State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>) -> Answer {
@@ -50,11 +50,6 @@ pub struct RevokedInvitations {
     code: Option<String>,
     /// The codes of this batch that no account has redeemed.
     unused_of_batch: Option<i64>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct RevokedResponse {
-    revoked: u64,
 }
 
 pub async fn revoke(
@@ -138,10 +133,14 @@ async fn render(
 
 static COLUMNS: &[csv::Column<InvitationCode>] = &[("code", |code| code.to_string())];
 
-#[derive(Deserialize)]
-pub struct MakeForm {
-    #[serde(default)]
-    count: String,
+inputs! {
+    MakeForm { count }
+    RevokeForm {
+        /// Revokes all unused codes of this batch.
+        batch,
+        /// Without a batch, revokes this code.
+        code,
+    }
 }
 
 /// Answers with the file of the new codes. They cannot be read again later.
@@ -168,15 +167,6 @@ pub async fn make_by_form(
         }
         Err(problem) => Err(problem.back(path(visitor.locale, sale, ""))),
     }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct RevokeForm {
-    /// Revokes all unused codes of this batch.
-    batch: String,
-    /// Without a batch, revokes this code.
-    code: String,
 }
 
 pub async fn revoke_by_form(

@@ -59,11 +59,9 @@ async fn page_of(shop: &Shop, query: &InvoicesQuery) -> Result<Page<InvoiceRow, 
     Ok(Page::cut(found, LARGE_PAGE_SIZE, |row| row.found.order.id))
 }
 
-#[derive(Serialize, JsonSchema)]
-struct InvoiceList {
-    invoices: Vec<ListedInvoice>,
-    /// For `?before=`; `null` on the last page.
-    next: Option<OrderId>,
+answers! {
+    InvoiceList { invoices: Vec<ListedInvoice>; next: OrderId }
+    IssuedInvoice { invoice: InvoiceJson }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -95,11 +93,6 @@ pub async fn list((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<
     };
     let invoices = items.into_iter().map(listed).collect();
     Ok(private(InvoiceList { invoices, next }))
-}
-
-#[derive(Serialize, JsonSchema)]
-struct IssuedInvoice {
-    invoice: InvoiceJson,
 }
 
 pub async fn issue((State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>) -> Answer {

@@ -112,7 +112,7 @@ pub(crate) mod prelude {
 
     pub(crate) use crate::{
         ConfirmForm, ReasonForm, RefusedForm, SaveNotice, SavedQuery, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo,
-        Tab, handlers, label, owner_tabs, read_field,
+        Tab, answers, handlers, inputs, label, owner_tabs, read_field,
     };
     pub(crate) use domain::wire::wire_enum;
     pub(crate) use domain::{
@@ -231,25 +231,19 @@ impl SaveNotice {
     }
 }
 
-/// The form of an action that only has to be confirmed.
-#[derive(Deserialize)]
-pub struct ConfirmForm {
-    #[serde(default)]
-    pub(crate) confirm: String,
+inputs! {
+    /// The form of an action that only has to be confirmed.
+    ConfirmForm { confirm }
+    /// The form of an action that has to be confirmed, for a reason.
+    ReasonForm { reason, confirm }
+    /// The query of a page after a redirect: what was saved. Unknown values show nothing.
+    SavedQuery { saved }
 }
 
 impl ConfirmForm {
     pub(crate) fn is_confirmed(&self) -> bool {
         self.confirm == "yes"
     }
-}
-
-/// The form of an action that has to be confirmed, for a reason.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct ReasonForm {
-    pub(crate) reason: String,
-    pub(crate) confirm: String,
 }
 
 /// A form of a list that was refused: the id that it is about, its verb, and the reason as entered.
@@ -260,13 +254,6 @@ impl RefusedForm {
     pub(crate) fn entered(&self, id: &str, verb: &str) -> Option<&str> {
         (self.0 == id && self.1 == verb).then_some(self.2.as_str())
     }
-}
-
-/// The query of a page after a redirect: what was saved. Unknown values show nothing.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct SavedQuery {
-    pub(crate) saved: String,
 }
 
 /// What most handlers for the staff extract: `P` is the permission that they need.
@@ -299,6 +286,37 @@ macro_rules! handlers {
     };
 }
 pub(crate) use handlers;
+
+/// Defines the forms and queries of pages. A field without a type is a text as it was entered. All fields may be missing.
+macro_rules! inputs {
+    ($($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident $(: $type:ty)?),+ $(,)? })+) => { $(
+        #[derive(Debug, Default, Clone, serde::Deserialize)]
+        #[serde(default)]
+        $(#[$about])*
+        pub struct $name {
+            $($(#[$field_about])* pub(crate) $field: $crate::inputs!(@ $($type)?),)+
+        }
+    )+ };
+    (@) => { String };
+    (@ $type:ty) => { $type };
+}
+pub(crate) use inputs;
+
+/// Defines bodies of answers that only name what they have. `next`, behind a semicolon, is the cursor of a list.
+macro_rules! answers {
+    ($($(#[$about:meta])* $vis:vis $name:ident { $($field:ident: $type:ty),+ $(; next: $next:ty)? })+) => { $(
+        #[derive(serde::Serialize, schemars::JsonSchema)]
+        $(#[$about])*
+        $vis struct $name {
+            $($field: $type,)+
+            $(
+                /// For `?before=`; `null` on the last page.
+                next: Option<$next>,
+            )?
+        }
+    )+ };
+}
+pub(crate) use answers;
 
 /// The label of a field.
 pub(crate) fn label<'a>(chrome: &Chrome, field: &'a str) -> &'a str {

@@ -95,16 +95,9 @@ pub struct CasesQuery {
     before: Cursor,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct CaseList {
-    cases: Vec<CaseJson>,
-    /// For `?before=`; `null` on the last page.
-    next: Option<String>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct OneCase {
-    case: CaseJson,
+answers! {
+    CaseList { cases: Vec<CaseJson>; next: String }
+    OneCase { case: CaseJson }
 }
 
 /// Open cases, or settled ones, newest first.
@@ -179,14 +172,14 @@ const WRONG_STATUS: &str = "The case is settled, or its payment is in no state f
 
 pub(super) const PATH: &str = "/admin/orders?show=payments";
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct CasesPageQuery {
-    before: Cursor,
-    /// Lists the settled cases if it has a value.
-    settled: String,
-    /// The action that the page reports as done.
-    done: String,
+inputs! {
+    CasesPageQuery {
+        before: Cursor,
+        /// Lists the settled cases if it has a value.
+        settled,
+        /// The action that the page reports as done.
+        done,
+    }
 }
 
 pub async fn page(

@@ -35,17 +35,10 @@ pub struct QuestionsQuery {
     before: Cursor,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct QuestionList {
-    questions: Vec<ShopperQuestionJson>,
-    /// For `?before=`; `null` on the last page.
-    next: Option<QuestionId>,
-}
-
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "OneShopperQuestion")]
-struct OneQuestion {
-    question: ShopperQuestionJson,
+answers! {
+    QuestionList { questions: Vec<ShopperQuestionJson>; next: QuestionId }
+    #[schemars(rename = "OneShopperQuestion")]
+    OneQuestion { question: ShopperQuestionJson }
 }
 
 /// Questions with one status. Questions without an answer come oldest first, the others newest first.
@@ -101,17 +94,21 @@ async fn change((State(shop), staff, PathIds(id)): Call, headers: HeaderMap, cha
 
 const PATH: &str = "/admin/questions";
 
-#[derive(Deserialize)]
-#[serde(default)]
-#[derive(Default)]
-pub struct QuestionsPageQuery {
-    /// Unknown values mean questions without an answer.
-    status: String,
-    /// The cursor where the page before ended, for either order.
-    before: Cursor,
-    /// The action that the page reports as done, and its question. Unknown values show nothing.
-    done: String,
-    question: String,
+inputs! {
+    QuestionsPageQuery {
+        /// Unknown values mean questions without an answer.
+        status,
+        /// The cursor where the page before ended, for either order.
+        before: Cursor,
+        /// The action that the page reports as done, and its question. Unknown values show nothing.
+        done,
+        question,
+    }
+    QuestionForm {
+        /// The version of the question that the form was filled with.
+        version,
+        answer,
+    }
 }
 
 pub async fn page(
@@ -178,14 +175,6 @@ async fn single(shop: &Shop, visitor: &Visitor, id: QuestionId, state: PageState
         form: state.form,
     };
     personal(state.status, &page)
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct QuestionForm {
-    /// The version of the question that the form was filled with.
-    version: String,
-    answer: String,
 }
 
 type Visit = StaffVisitTo<AnswerQuestions, QuestionId>;

@@ -9,11 +9,8 @@ use web::extract::ViewSecurity;
 use web::shared::validation::{period, zone_of_days, zone_or_own};
 use words::{security_class, security_detail};
 
-#[derive(Serialize, JsonSchema)]
-struct SecurityEventsPage {
-    events: Vec<SecurityEventJson>,
-    /// For `?before=`; `null` on the last page.
-    next: Option<String>,
+answers! {
+    SecurityEventsPage { events: Vec<SecurityEventJson>; next: String }
 }
 
 /// Similar events of one minute, counted together.

@@ -22,23 +22,15 @@ const PROPOSED_ZONES: [&str; 12] = [
     "UTC",
 ];
 
-/// The values as entered.
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub struct ShopForm {
-    version: i64,
-    name_zh: String,
-    name_en: String,
-    mark: String,
-    colour: String,
-    /// The legible colour that the page offered in place of `colour`, if staff took it.
-    mended: String,
-    time_zone: String,
-    languages: String,
-    currency: String,
-    sender: String,
-    ships_within_days: String,
-    tax_number: String,
+inputs! {
+    /// The values as entered.
+    ShopForm {
+        version: i64, name_zh, name_en, mark, colour,
+        /// The legible colour that the page offered in place of `colour`, if staff took it.
+        mended,
+        time_zone, languages, currency, sender, ships_within_days, tax_number,
+    }
+    ShopPageForm { version: i64, text_zh, text_en }
 }
 
 impl ShopForm {
@@ -202,14 +194,6 @@ impl ShopSettingsPage {
     fn zones(&self) -> [&'static str; PROPOSED_ZONES.len()] {
         PROPOSED_ZONES
     }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct ShopPageForm {
-    version: i64,
-    text_zh: String,
-    text_en: String,
 }
 
 pub async fn own_pages((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<SavedQuery>) -> Answer {

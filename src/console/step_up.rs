@@ -6,11 +6,11 @@ use crate::prelude::*;
 use web::extract::own_path;
 use web::views::SteppedUpPage;
 
-#[derive(Deserialize)]
-pub struct StepUpTarget {
-    /// The path of the export.
-    #[serde(default)]
-    next: String,
+inputs! {
+    StepUpTarget {
+        /// The path of the export.
+        next,
+    }
 }
 
 impl StepUpTarget {

@@ -7,21 +7,11 @@ use accounts::TokenDraft;
 use domain::{ApiToken, Scope};
 use store::NewTokenOutcome;
 
-#[derive(Serialize, JsonSchema)]
-struct TokenList {
-    tokens: Vec<ApiToken>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct OneToken {
-    token: ApiToken,
-}
-
-/// A token with its text, which only this answer has.
-#[derive(Serialize, JsonSchema)]
-struct TokenWithSecret {
-    token: ApiToken,
-    secret: String,
+answers! {
+    TokenList { tokens: Vec<ApiToken> }
+    OneToken { token: ApiToken }
+    /// A token with its text, which only this answer has.
+    TokenWithSecret { token: ApiToken, secret: String }
 }
 
 pub async fn list((State(shop), _): StaffCall<ManageStaff>) -> Answer {

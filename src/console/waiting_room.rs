@@ -38,13 +38,13 @@ pub async fn change_pace(
 
 // The forms in a sale's cockpit that hold the calls of its waiting room, resume them, and limit their rate.
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct PaceForm {
-    /// `hold`, `resume` or `pace`.
-    to: String,
-    /// With `pace`: the calls per minute, or empty for no limit.
-    per_minute: String,
+inputs! {
+    PaceForm {
+        /// `hold`, `resume` or `pace`.
+        to,
+        /// With `pace`: the calls per minute, or empty for no limit.
+        per_minute,
+    }
 }
 
 pub async fn change_pace_by_form(

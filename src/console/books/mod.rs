@@ -51,11 +51,9 @@ fn month_of(at: Timestamp, zone: &TimeZone) -> Timestamp {
     first.map_or(Timestamp::UNIX_EPOCH, |first| first.timestamp())
 }
 
-#[derive(Serialize, JsonSchema)]
-struct BooksJson {
-    from: Timestamp,
-    to: Timestamp,
-    lines: Vec<LineJson>,
+answers! {
+    BooksJson { from: Timestamp, to: Timestamp, lines: Vec<LineJson> }
+    BooksAnswer { books: BooksJson }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -73,11 +71,6 @@ impl From<TrialBalanceLine> for LineJson {
         let TrialBalanceLine { account, opening, debits, credits, closing } = line;
         LineJson { account, opening, debits, credits, closing }
     }
-}
-
-#[derive(Serialize, JsonSchema)]
-struct BooksAnswer {
-    books: BooksJson,
 }
 
 /// The trial balance of a period.

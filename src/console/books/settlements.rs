@@ -99,17 +99,9 @@ impl From<DaySettlement> for SettlementJson {
     }
 }
 
-#[derive(Serialize, JsonSchema)]
-struct SettlementList {
-    settlements: Vec<SettlementJson>,
-    /// For `?before=`; `null` on the last page.
-    next: Option<String>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct OneSettlement {
-    settlement: SettlementJson,
-    differences: Vec<Difference>,
+answers! {
+    SettlementList { settlements: Vec<SettlementJson>; next: String }
+    OneSettlement { settlement: SettlementJson, differences: Vec<Difference> }
 }
 
 pub async fn list((State(shop), _): StaffCall<ViewBooks>, Query(query): Query<SettlementsQuery>) -> Answer {

@@ -61,14 +61,9 @@ impl From<Goods> for GoodsJson {
     }
 }
 
-#[derive(Serialize, JsonSchema)]
-struct OneGoods {
-    goods: GoodsJson,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct AllGoods {
-    goods: Vec<GoodsJson>,
+answers! {
+    OneGoods { goods: GoodsJson }
+    AllGoods { goods: Vec<GoodsJson> }
 }
 
 /// All goods, including archived ones.

@@ -325,12 +325,9 @@ impl ImportPage {
     }
 }
 
-/// How many goods and sales the page reports as made.
-#[derive(Deserialize)]
-pub struct ImportQuery {
-    goods: Option<u32>,
-    #[serde(default)]
-    sales: u32,
+inputs! {
+    /// How many goods and sales the page reports as made.
+    ImportQuery { goods: Option<u32>, sales: u32 }
 }
 
 pub async fn page((State(_), staff, visitor): StaffVisit<ViewConsole>, Query(query): Query<ImportQuery>) -> Answer {

@@ -11,21 +11,19 @@ use web::shared::validation::{check_description, check_name, check_variant};
 /// Goods on the list. A search finds the others.
 const MAX_LISTED: usize = 100;
 
-/// The search, and the action that the page reports as done.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct GoodsListQuery {
-    q: String,
-    archived: String,
-    /// An id, or `none` for goods without a category; empty for all.
-    category: String,
-    done: String,
-    goods: Option<GoodsId>,
-    /// `name`, `oldest`, or empty for the newest first. All goods are in memory, so any order is possible.
-    sort: String,
-    /// The whole query as it came.
-    #[serde(skip)]
-    raw: Option<String>,
+inputs! {
+    /// The search, and the action that the page reports as done.
+    GoodsListQuery {
+        q, archived,
+        /// An id, or `none` for goods without a category; empty for all.
+        category,
+        done, goods: Option<GoodsId>,
+        /// `name`, `oldest`, or empty for the newest first. All goods are in memory, so any order is possible.
+        sort,
+        /// The whole query as it came.
+        #[serde(skip)]
+        raw: Option<String>,
+    }
 }
 
 pub async fn list(

@@ -178,18 +178,20 @@ fn being_compared(chrome: Chrome, sale: SaleId, goods_name: String) -> Answer {
     computing(ComputingPage { chrome, sale, goods_name, title: t.title, back })
 }
 
-/// The action that the page reports as done, and the number of orders that it applied to.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct HoldQuery {
-    done: String,
-    changed: usize,
-    unchanged: usize,
-    ended: usize,
-    own: usize,
-    waits: usize,
-    /// The last account on the page before.
-    after: Cursor,
+inputs! {
+    /// The action that the page reports as done, and the number of orders that it applied to.
+    HoldQuery {
+        done, changed: usize, unchanged: usize, ended: usize, own: usize, waits: usize,
+        /// The last account on the page before.
+        after: Cursor,
+    }
+    /// A form of the page. It names the orders that the member of the staff has seen, so that an order that joined the
+    /// group since then is left alone.
+    GroupForm {
+        orders, reason, confirm,
+        /// The page to return to.
+        after: Cursor,
+    }
 }
 
 impl HoldQuery {
@@ -233,18 +235,6 @@ async fn render(
 fn group_page(sale: SaleId, user: UserId, after: Option<UserId>, locale: Locale) -> String {
     let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
     format!("/admin/sales/{sale}/clusters/{user}?lang={locale}{after}")
-}
-
-/// A form of the page. It names the orders that the member of the staff has seen, so that an order that joined the
-/// group since then is left alone.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct GroupForm {
-    orders: String,
-    reason: String,
-    confirm: String,
-    /// The page to return to.
-    after: Cursor,
 }
 
 impl GroupForm {

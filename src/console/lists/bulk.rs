@@ -39,17 +39,16 @@ impl<Id: FromStr + PartialEq + Copy, Action: FromStr> Picked<Id, Action> {
     }
 }
 
-/// The form of the summary.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct BulkForm {
-    /// Ids, separated by spaces.
-    ids: String,
-    reason: String,
-    message: String,
-    /// The number of items, typed. Only actions that cannot be undone and that many shoppers notice ask for it.
-    typed: String,
-    confirm: String,
+inputs! {
+    /// The form of the summary.
+    BulkForm {
+        /// Ids, separated by spaces.
+        ids,
+        reason, message,
+        /// The number of items, typed. Only actions that cannot be undone and that many shoppers notice ask for it.
+        typed,
+        confirm,
+    }
 }
 
 impl BulkForm {

@@ -82,10 +82,13 @@ pub struct NewViewForm {
     name: String,
 }
 
-#[derive(Deserialize)]
-pub struct ViewForm {
-    #[serde(default)]
-    name: String,
+inputs! {
+    ViewForm { name }
+    DensityForm {
+        density,
+        /// The path of the list to return to. A script leaves it empty and stays on its page.
+        next,
+    }
 }
 
 /// Redirects to the list, which shows the result of the form.
@@ -314,14 +317,6 @@ impl ListQuery {
 }
 
 // The form that sets how close the rows of the console's lists stand.
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct DensityForm {
-    density: String,
-    /// The path of the list to return to. A script leaves it empty and stays on its page.
-    next: String,
-}
 
 pub async fn set((State(shop), ..): StaffVisit<ViewConsole>, Form(form): Form<DensityForm>) -> Answer {
     let density: Density = form.density.parse().map_err(|()| Problem::invalid_field("density", "unknown"))?;

@@ -10,10 +10,8 @@ const MAX_OF_A_KIND: usize = 6;
 /// Longer texts find nothing.
 const MAX_CHARS: usize = 100;
 
-#[derive(Deserialize)]
-pub struct SearchQuery {
-    #[serde(default)]
-    q: String,
+inputs! {
+    SearchQuery { q }
 }
 
 pub async fn page((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<SearchQuery>) -> Answer {

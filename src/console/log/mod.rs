@@ -15,11 +15,8 @@ use web::extract::{Permission, ViewSecurity};
 use web::shared::validation::{period, zone_of_days, zone_or_own};
 use words::audit_action;
 
-#[derive(Serialize, JsonSchema)]
-struct AuditLogPage {
-    entries: Vec<AuditEntry>,
-    /// For `?before=`; `null` on the last page.
-    next: Option<String>,
+answers! {
+    AuditLogPage { entries: Vec<AuditEntry>; next: String }
 }
 
 #[derive(Serialize, JsonSchema)]

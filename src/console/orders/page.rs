@@ -121,14 +121,34 @@ pub(crate) async fn page(
     personal(status, &page)
 }
 
-/// The form that reveals the recipient.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct RevealForm {
-    pub reason: String,
-    /// The code that says what is wrong with the reason.
-    #[serde(skip)]
-    pub error: Option<&'static str>,
+inputs! {
+    /// The form that reveals the recipient.
+    RevealForm {
+        reason,
+        /// The code that says what is wrong with the reason.
+        #[serde(skip)]
+        error: Option<&'static str>,
+    }
+    /// The form of a cancellation or refund.
+    StaffActionForm {
+        reason, message, confirm,
+        /// Whether a refund is made although the payment is disputed.
+        disputed,
+        #[serde(skip)]
+        errors: Vec<FieldError>,
+        /// The order was no longer in a state that allows the action.
+        #[serde(skip)]
+        changed: bool,
+        /// Another refund of the order waits for a second person.
+        #[serde(skip)]
+        waits: bool,
+    }
+    /// The form of a partial refund.
+    PartialRefundForm {
+        amount, to, reason, message, confirm, disputed,
+        #[serde(skip)]
+        errors: Vec<FieldError>,
+    }
 }
 
 /// The page with the recipient in full. The audit log records the reason.
@@ -149,25 +169,6 @@ pub async fn recipient(
     page(&shop, &visitor, order, StatusCode::OK, state).await
 }
 
-/// The form of a cancellation or refund.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct StaffActionForm {
-    pub reason: String,
-    pub message: String,
-    pub confirm: String,
-    /// Whether a refund is made although the payment is disputed.
-    pub disputed: String,
-    #[serde(skip)]
-    pub errors: Vec<FieldError>,
-    /// The order was no longer in a state that allows the action.
-    #[serde(skip)]
-    pub changed: bool,
-    /// Another refund of the order waits for a second person.
-    #[serde(skip)]
-    pub waits: bool,
-}
-
 /// What is wrong with a form that moves money: the amount as entered, if it is wrong, its texts, and its confirmation.
 pub(crate) fn form_errors(
     wrong_amount: Option<&str>,
@@ -186,20 +187,6 @@ handlers! {
     act(visit: Visit, repeatable: Repeatable, form: Form<StaffActionForm>)
     cancel StaffAction::Cancel;
     refund StaffAction::Refund;
-}
-
-/// The form of a partial refund.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct PartialRefundForm {
-    pub amount: String,
-    pub to: String,
-    pub reason: String,
-    pub message: String,
-    confirm: String,
-    disputed: String,
-    #[serde(skip)]
-    pub errors: Vec<FieldError>,
 }
 
 pub async fn refund_part(

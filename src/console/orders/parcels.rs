@@ -110,16 +110,15 @@ fn refusal_words(locale: Locale, code: &'static str) -> &'static str {
     }
 }
 
-/// The form on the page of an order.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ParcelForm {
-    state: String,
-    pub carrier: String,
-    pub number: String,
-    version: String,
-    #[serde(skip)]
-    pub errors: Vec<FieldError>,
+inputs! {
+    /// The form on the page of an order.
+    ParcelForm {
+        state, carrier, number, version,
+        #[serde(skip)]
+        errors: Vec<FieldError>,
+    }
+    /// The text of a file that was checked.
+    ParcelFileForm { csv }
 }
 
 pub async fn move_by_form(
@@ -211,13 +210,6 @@ pub async fn check(visit: StaffVisit<SupportShoppers>, upload: Result<Multipart,
         Some(text) => judge(visit, text, true).await,
         None => refuse(&visit.2, "bad_csv"),
     }
-}
-
-/// The text of a file that was checked.
-#[derive(Deserialize)]
-pub struct ParcelFileForm {
-    #[serde(default)]
-    csv: String,
 }
 
 /// Carries out a file that was checked.

@@ -81,22 +81,16 @@ pub async fn receive(
     refund_for(&shop, (id, repeatable), what, &staff, (&reason, disputed.into())).await
 }
 
-/// The forms of a return, as entered.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ReturnForm {
-    pub words: String,
-    pub amount: String,
-    pub restock: String,
-    pub reason: String,
-    pub message: String,
-    confirm: String,
-    disputed: String,
-    #[serde(skip)]
-    pub errors: Vec<FieldError>,
-    /// The form that has the errors: `accept`, `refuse` or `receive`.
-    #[serde(skip)]
-    pub verb: &'static str,
+inputs! {
+    /// The forms of a return, as entered.
+    ReturnForm {
+        words, amount, restock, reason, message, confirm, disputed,
+        #[serde(skip)]
+        errors: Vec<FieldError>,
+        /// The form that has the errors: `accept`, `refuse` or `receive`.
+        #[serde(skip)]
+        verb: &'static str,
+    }
 }
 
 type Visit = StaffVisitTo<SupportShoppers, OrderId>;

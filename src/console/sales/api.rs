@@ -68,10 +68,11 @@ pub struct StockTopUpRequest {
     units: i64,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct OneSale {
-    sale: Sale,
-    stock: AppliedParts,
+answers! {
+    OneSale { sale: Sale, stock: AppliedParts }
+    SaleList { sales: Vec<SaleListItem>, queue: QueueDepth; next: SaleId }
+    QueueDepth { ready: Option<i64> }
+    SaleResponse { sale: Sale }
 }
 
 /// A sale that was accepted, with warnings about values that are probably not intended.
@@ -219,19 +220,6 @@ async fn change((State(shop), admin, PathIds(id)): Call, change: SaleCommand) ->
     Ok(Json(OneSale { sale, stock: applied }).into_response())
 }
 
-#[derive(Serialize, JsonSchema)]
-struct SaleList {
-    sales: Vec<SaleListItem>,
-    queue: QueueDepth,
-    /// For `?before=`; `null` on the last page.
-    next: Option<SaleId>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct QueueDepth {
-    ready: Option<i64>,
-}
-
 /// A sale with its counters. A counter is `null` if its backend is not configured or did not answer.
 #[derive(Serialize, JsonSchema)]
 struct SaleListItem {
@@ -286,11 +274,6 @@ pub async fn list((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<
     let list =
         SaleList { sales: sales.collect(), queue: QueueDepth { ready: overview.queue_ready }, next: overview.next };
     Ok(private(list))
-}
-
-#[derive(Serialize, JsonSchema)]
-struct SaleResponse {
-    sale: Sale,
 }
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId>) -> Answer {

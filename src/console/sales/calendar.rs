@@ -10,11 +10,8 @@ use web::shared::validation::zone_or_own;
 /// The opening hour that the calendar proposes for a new sale: the evening, when most shoppers have time.
 const DEFAULT_OPENING_HOUR: i8 = 20;
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct CalendarQuery {
-    month: String,
-    zone: String,
+inputs! {
+    CalendarQuery { month, zone }
 }
 
 pub async fn show((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<CalendarQuery>) -> Answer {

@@ -14,15 +14,15 @@ use store::{Redefinition, SaleRefusal};
 use web::shared::SaleNoticeQuery;
 use words::text;
 
-/// The values that a new form is filled with.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct NewSaleQuery {
-    goods: String,
-    /// The sale to copy.
-    from: String,
-    /// The opening time that the calendar proposes.
-    opens_at: String,
+inputs! {
+    /// The values that a new form is filled with.
+    NewSaleQuery {
+        goods,
+        /// The sale to copy.
+        from,
+        /// The opening time that the calendar proposes.
+        opens_at,
+    }
 }
 
 /// What the page shows besides the form's values.

@@ -9,53 +9,39 @@ use domain::{EligibilityRules, Rush, SalePatch, Window, ledger};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use web::shared::validation::{check_sale, check_window, doubts, failed};
 
-/// All values as entered.
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub struct SaleForm {
-    pub goods_id: String,
-    pub price: String,
-    pub list_price: String,
-    pub currency: String,
-    pub total: String,
-    pub per_user_limit: String,
-    /// RFC 3339 in UTC from the script; without the script `2026-11-21T20:00`, which also means UTC.
-    pub opens_at: String,
-    pub closes_at: String,
-    pub buckets: String,
-    pub lot: String,
-    pub spread_ms: String,
-    /// `queue` or `draw`; anything else is a rush.
-    pub mode: String,
-    pub queue_prequeue_s: String,
-    pub queue_gather_s: String,
-    pub queue_seat_s: String,
-    pub draw_window_s: String,
-    /// A hidden field, passed on unchanged. Only the API sets it.
-    pub draw_review_s: String,
-    /// `yes` bounds the age of accounts by the time that follows.
-    pub old_accounts: String,
-    /// Empty for the moment of saving.
-    pub accounts_before: String,
-    pub verified_contact: String,
-    pub one_per_contact: String,
-    pub one_per_address: String,
-    pub invitation: String,
-    /// An amount in the currency of wallets; empty for no deposit.
-    pub deposit: String,
-    /// The shop's beacon, for a new draw. The form does not send it.
-    #[serde(skip)]
-    pub draw_beacon: Option<Beacon>,
-    /// How many accounts are expected to want a unit. The advised spread follows from it. Not stored.
-    pub expected_accounts: String,
-    /// The button that was pressed: `draft`, `schedule`, or none.
-    pub r#as: String,
-    /// `yes` confirms a price that is not below the list price.
-    pub price_ok: String,
-    /// Identifies the rendered form: sent twice, it creates one sale.
-    pub key: String,
-    /// The version of the sale that the form shows.
-    pub version: String,
+inputs! {
+    /// All values as entered.
+    SaleForm {
+        goods_id, price, list_price, currency, total, per_user_limit,
+        /// RFC 3339 in UTC from the script; without the script `2026-11-21T20:00`, which also means UTC.
+        opens_at,
+        closes_at, buckets, lot, spread_ms,
+        /// `queue` or `draw`; anything else is a rush.
+        mode,
+        queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s,
+        /// A hidden field, passed on unchanged. Only the API sets it.
+        draw_review_s,
+        /// `yes` bounds the age of accounts by the time that follows.
+        old_accounts,
+        /// Empty for the moment of saving.
+        accounts_before,
+        verified_contact, one_per_contact, one_per_address, invitation,
+        /// An amount in the currency of wallets; empty for no deposit.
+        deposit,
+        /// The shop's beacon, for a new draw. The form does not send it.
+        #[serde(skip)]
+        draw_beacon: Option<Beacon>,
+        /// How many accounts are expected to want a unit. The advised spread follows from it. Not stored.
+        expected_accounts,
+        /// The button that was pressed: `draft`, `schedule`, or none.
+        r#as,
+        /// `yes` confirms a price that is not below the list price.
+        price_ok,
+        /// Identifies the rendered form: sent twice, it creates one sale.
+        key,
+        /// The version of the sale that the form shows.
+        version,
+    }
 }
 
 /// Units of a time as people write it, in seconds, with what they write behind the number.

@@ -12,21 +12,28 @@ use store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
 /// Ended sales on one page.
 const PAST_PAGE_SIZE: i64 = 10;
 
-/// The search, and the action that the page reports as done.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct SaleListQuery {
-    q: String,
-    /// A [`SaleScope`]. For any other text, `scope` chooses one from the other fields.
-    state: String,
-    /// The cursor of the page of ended sales.
-    before: Cursor,
-    done: String,
-    sale: String,
-    applied: String,
-    /// The whole query as it came.
-    #[serde(skip)]
-    raw: Option<String>,
+inputs! {
+    /// The search, and the action that the page reports as done.
+    SaleListQuery {
+        q,
+        /// A [`SaleScope`]. For any other text, `scope` chooses one from the other fields.
+        state,
+        /// The cursor of the page of ended sales.
+        before: Cursor,
+        done, sale, applied,
+        /// The whole query as it came.
+        #[serde(skip)]
+        raw: Option<String>,
+    }
+    /// The form of every action on a sale. Each action is confirmed, so that a wrong tap changes nothing.
+    SaleActionForm {
+        confirm,
+        /// The sale's number, typed again. Stopping needs it because it cannot be undone.
+        typed,
+        units,
+        /// `sale` when the form stands on the sale's own page.
+        back,
+    }
 }
 
 impl SaleListQuery {
@@ -182,18 +189,6 @@ pub fn changed_path(locale: Locale, page: &str, done: &str, ChangedSale { sale, 
     let path = done_path(locale, page, done, sale.id);
     let AppliedParts { parts, applied } = applied;
     if applied == parts { path } else { format!("{path}&applied={applied}-{parts}") }
-}
-
-/// The form of every action on a sale. Each action is confirmed, so that a wrong tap changes nothing.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct SaleActionForm {
-    confirm: String,
-    /// The sale's number, typed again. Stopping needs it because it cannot be undone.
-    typed: String,
-    units: String,
-    /// `sale` when the form stands on the sale's own page.
-    back: String,
 }
 
 impl SaleActionForm {

@@ -39,35 +39,13 @@ impl From<User> for AccountJson {
     }
 }
 
-#[derive(Serialize, JsonSchema)]
-struct OneAccount {
-    user: AccountJson,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct AccountList {
-    users: Vec<AccountJson>,
-    /// For `?before=`; `null` on the last page.
-    next: Option<UserId>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct StaffList {
-    staff: Vec<AccountJson>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct AccountDetail {
-    user: AccountJson,
-    sessions: Vec<SessionJson>,
-    orders: Vec<OrderJson>,
-}
-
-/// An account whose password only this answer has.
-#[derive(Serialize, JsonSchema)]
-struct AccountWithPassword {
-    user: AccountJson,
-    password: String,
+answers! {
+    OneAccount { user: AccountJson }
+    AccountList { users: Vec<AccountJson>; next: UserId }
+    StaffList { staff: Vec<AccountJson> }
+    AccountDetail { user: AccountJson, sessions: Vec<SessionJson>, orders: Vec<OrderJson> }
+    /// An account whose password only this answer has.
+    AccountWithPassword { user: AccountJson, password: String }
 }
 
 pub async fn users((State(shop), _): StaffCall<ViewConsole>, Query(query): Query<UserSearchQuery>) -> Answer {

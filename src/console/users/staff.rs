@@ -33,13 +33,20 @@ fn staff_path(locale: Locale) -> String {
     format!("/admin/users?show=staff&lang={locale}")
 }
 
-/// The form that gives a role to an existing account, or that creates an account.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct StaffMemberForm {
-    username: String,
-    role: String,
-    confirm: String,
+inputs! {
+    /// The form that gives a role to an existing account, or that creates an account.
+    StaffMemberForm { username, role, confirm }
+    RoleForm {
+        role, confirm,
+        /// The version of the account that the form shows.
+        version,
+    }
+    /// The form that sets whether all staff need a second factor.
+    PolicyForm {
+        second_factor_required, confirm,
+        /// The version of the policy that the form shows.
+        version,
+    }
 }
 
 impl StaffMemberForm {
@@ -88,15 +95,6 @@ pub async fn create(
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct RoleForm {
-    role: String,
-    confirm: String,
-    /// The version of the account that the form shows.
-    version: String,
-}
-
 /// The version in a form. A form of an older program has none.
 fn shown_version(version: &str) -> Option<Vec<i64>> {
     version.parse().ok().map(|version| vec![version])
@@ -137,16 +135,6 @@ pub async fn reset_password(
         }
         Err(refusal) => refused(&shop, &visitor, refusal.into()).await,
     }
-}
-
-/// The form that sets whether all staff need a second factor.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct PolicyForm {
-    second_factor_required: String,
-    confirm: String,
-    /// The version of the policy that the form shows.
-    version: String,
 }
 
 pub async fn set_policy((State(shop), staff, visitor): OwnerRequest, Form(form): Form<PolicyForm>) -> Answer {

@@ -31,9 +31,10 @@ impl From<Endpoint> for EndpointJson {
     }
 }
 
-#[derive(Serialize, JsonSchema)]
-struct OneWebhook {
-    webhook: EndpointJson,
+answers! {
+    OneWebhook { webhook: EndpointJson }
+    WebhookSecret { secret: String }
+    DeliveryList { deliveries: Vec<DeliveryJson>; next: String }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -47,11 +48,6 @@ struct WebhookList {
 struct NewWebhook {
     webhook: EndpointJson,
     /// What events are signed with: `whsec_` and base64.
-    secret: String,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct WebhookSecret {
     secret: String,
 }
 
@@ -220,13 +216,6 @@ impl From<Delivery> for DeliveryJson {
             attempts: of.log.into_iter().map(AttemptJson::from).collect(),
         }
     }
-}
-
-#[derive(Serialize, JsonSchema)]
-struct DeliveryList {
-    deliveries: Vec<DeliveryJson>,
-    /// For `?before=`; `null` on the last page.
-    next: Option<String>,
 }
 
 #[derive(Default, Deserialize, JsonSchema)]

@@ -203,10 +203,9 @@ pub async fn edit(
     Ok(see_other(&path(&endpoint.id, visitor.locale, "&done=saved")))
 }
 
-#[derive(Deserialize)]
-pub struct SwitchForm {
-    #[serde(default)]
-    on: String,
+inputs! {
+    SwitchForm { on }
+    ReplayForm { event, since }
 }
 
 /// Switches an endpoint on or off.
@@ -255,13 +254,6 @@ async fn show_secret((State(shop), staff, visitor, PathIds(id)): Visit, is_new: 
 pub async fn test((State(shop), _, visitor, PathIds(id)): Visit) -> Answer {
     shop.store.events().ping(&id.to_string()).await?.ok_or(Code::NotFound)?;
     Ok(see_other(&path(&id.to_string(), visitor.locale, "&done=test")))
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct ReplayForm {
-    event: String,
-    since: String,
 }
 
 pub async fn replay((State(shop), staff, visitor, PathIds(id)): Visit, LongForm(form): LongForm<ReplayForm>) -> Answer {
