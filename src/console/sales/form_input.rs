@@ -159,68 +159,56 @@ impl SaleForm {
         let goods_id = self.goods_id.parse::<GoodsId>();
         let sale_price = price(&self.price, currency);
         let bad_price = if self.price.trim().is_empty() { "required" } else { "bad_price" };
-        let list_price = optional(&self.list_price, |text| price(text, currency));
         let [total, limit] = [&self.total, &self.per_user_limit].map(|text| text.trim().parse::<i64>());
-        let [opens_at, closes_at] = [&self.opens_at, &self.closes_at].map(|text| optional(text, time));
-        let accounts_before = optional(&self.accounts_before, time);
-        let deposit = optional(&self.deposit, |text| price(text, ledger::CURRENCY));
-        let buckets = optional(&self.buckets, |text| text.parse::<u8>().ok());
-        let [lot, spread_ms] = [&self.lot, &self.spread_ms].map(|text| optional(text, |text| text.parse::<i64>().ok()));
-        let [prequeue, gather, seat, draw_window, draw_review] = [
-            &self.queue_prequeue_s,
-            &self.queue_gather_s,
-            &self.queue_seat_s,
-            &self.draw_window_s,
-            &self.draw_review_s,
-        ]
-        .map(|text| optional(text, seconds));
-        let expected =
-            optional(&self.expected_accounts, |text| text.parse::<i64>().ok().filter(|accounts| *accounts > 0));
+        let mut errors = Vec::from_iter(failed([
+            (goods_id.is_ok(), "goods_id", "required"),
+            (sale_price.is_some(), "price", bad_price),
+        ]));
+        let of = &mut errors;
+        let list_price = read_field(of, ("list_price", "bad_price"), &self.list_price, |text| price(text, currency));
+        of.extend(failed([(total.is_ok(), "total", "bad_number"), (limit.is_ok(), "per_user_limit", "bad_number")]));
+        let opens_at = read_field(of, ("opens_at", "bad_time"), &self.opens_at, time);
+        let closes_at = read_field(of, ("closes_at", "bad_time"), &self.closes_at, time);
+        let number = |text: &str| text.parse::<i64>().ok();
+        let buckets = read_field(of, ("buckets", "bad_buckets"), &self.buckets, |text| text.parse::<u8>().ok());
+        let lot = read_field(of, ("lot", "bad_lot"), &self.lot, number);
+        let spread_ms = read_field(of, ("spread_ms", "bad_spread"), &self.spread_ms, number);
+        let mut length = |field, code, text| read_field(of, (field, code), text, seconds);
+        let prequeue = length("queue_prequeue_s", "bad_queue_prequeue", &self.queue_prequeue_s);
+        let gather = length("queue_gather_s", "bad_queue_gather", &self.queue_gather_s);
+        let seat = length("queue_seat_s", "bad_queue_seat", &self.queue_seat_s);
+        let draw_window = length("draw_window_s", "bad_draw_window", &self.draw_window_s);
+        let draw_review = length("draw_review_s", "bad_draw_review", &self.draw_review_s);
+        let accounts = |text: &str| number(text).filter(|accounts| *accounts > 0);
+        let expected = read_field(of, ("expected_accounts", "bad_number"), &self.expected_accounts, accounts);
+        let accounts_before = read_field(of, ("accounts_before", "bad_time"), &self.accounts_before, time);
+        let in_wallet = |text: &str| price(text, ledger::CURRENCY);
+        let deposit = read_field(of, ("deposit", "bad_deposit"), &self.deposit, in_wallet);
         // Only a rush is spread. In the other modes the shop determines the order.
         let mode = self.mode.parse::<ModeName>().ok();
-        let of_rush = expected.flatten().filter(|_| mode.is_none_or(|mode| mode == ModeName::Rush));
+        let of_rush = expected.filter(|_| mode.is_none_or(|mode| mode == ModeName::Rush));
         let advised = of_rush.zip(total.as_ref().ok()).map(|(accounts, units)| {
             advised_spread_ms(accounts, *units).clamp(Rush::MIN_ENFORCED_SPREAD_MS, Rush::MAX_SPREAD_MS)
         });
-        let errors = Vec::from_iter(failed([
-            (goods_id.is_ok(), "goods_id", "required"),
-            (sale_price.is_some(), "price", bad_price),
-            (list_price.is_some(), "list_price", "bad_price"),
-            (total.is_ok(), "total", "bad_number"),
-            (limit.is_ok(), "per_user_limit", "bad_number"),
-            (opens_at.is_some(), "opens_at", "bad_time"),
-            (closes_at.is_some(), "closes_at", "bad_time"),
-            (buckets.is_some(), "buckets", "bad_buckets"),
-            (lot.is_some(), "lot", "bad_lot"),
-            (spread_ms.is_some(), "spread_ms", "bad_spread"),
-            (prequeue.is_some(), "queue_prequeue_s", "bad_queue_prequeue"),
-            (gather.is_some(), "queue_gather_s", "bad_queue_gather"),
-            (seat.is_some(), "queue_seat_s", "bad_queue_seat"),
-            (draw_window.is_some(), "draw_window_s", "bad_draw_window"),
-            (draw_review.is_some(), "draw_review_s", "bad_draw_review"),
-            (expected.is_some(), "expected_accounts", "bad_number"),
-            (accounts_before.is_some(), "accounts_before", "bad_time"),
-            (deposit.is_some(), "deposit", "bad_deposit"),
-        ]));
         let draft = SaleDraft {
             goods_id: goods_id.unwrap_or(GoodsId(1)),
             price: sale_price.unwrap_or(Money::new(0, currency)),
-            list_price: list_price.flatten(),
+            list_price,
             total: total.unwrap_or(MAX_SALE_UNITS),
             per_user_limit: limit.unwrap_or(1),
-            window: Window { opens_at: opens_at.flatten(), closes_at: closes_at.flatten() },
-            rush: Rush::default().with(buckets.flatten(), lot.flatten(), advised.or(spread_ms.flatten())),
+            window: Window { opens_at, closes_at },
+            rush: Rush::default().with(buckets, lot, advised.or(spread_ms)),
             mode: SaleMode::Rush.with(&SalePatch {
                 mode,
-                queue_prequeue_s: prequeue.flatten(),
-                queue_gather_s: gather.flatten(),
-                queue_seat_s: seat.flatten(),
-                draw_window_s: draw_window.flatten(),
-                draw_review_s: draw_review.flatten(),
+                queue_prequeue_s: prequeue,
+                queue_gather_s: gather,
+                queue_seat_s: seat,
+                draw_window_s: draw_window,
+                draw_review_s: draw_review,
                 draw_beacon: self.draw_beacon,
                 ..SalePatch::default()
             }),
-            eligibility: self.eligibility(accounts_before.flatten(), deposit.flatten(), now),
+            eligibility: self.eligibility(accounts_before, deposit, now),
         };
         (draft, errors)
     }
