@@ -349,10 +349,6 @@ impl CategoriesPage {
         Some(fill(words, name))
     }
 
-    fn other_name<'a>(&self, category: &'a Category) -> &'a str {
-        category.name.get(self.chrome.locale.other())
-    }
-
     /// What deleting the category does.
     fn consequence(&self, row: &CategoryRow) -> String {
         let t = &self.chrome.text().categories;

@@ -109,7 +109,9 @@ struct Shown {
     from: String,
     notice: Option<&'static str>,
     warning: Option<&'static str>,
-    round: RoundFormState,
+    /// The public round that was typed and refused, and why.
+    typed_round: String,
+    wrong_round: Option<WrongRandomness>,
     dry_run: Option<DryRun>,
 }
 
@@ -204,7 +206,8 @@ pub async fn give_round_by_form(
         Err(PasteRefusal::NotAwaited) => Shown::refused(String::new(), Code::RoundNotAwaited, visitor.locale),
         Err(PasteRefusal::Wrong(wrong)) => Shown {
             status: StatusCode::UNPROCESSABLE_ENTITY,
-            round: RoundFormState { typed: round, wrong: Some(wrong) },
+            typed_round: round,
+            wrong_round: Some(wrong),
             ..Shown::default()
         },
         Err(PasteRefusal::Store(error)) => return Err(error.into()),
@@ -280,13 +283,6 @@ pub async fn try_out((State(shop), _, visitor, PathIds(sale)): Visit) -> Answer 
     render(&shop, &visitor, sale, true, Shown { dry_run: Some(dry_run), ..Shown::default() }).await
 }
 
-/// The form of the public round after a refusal.
-#[derive(Debug, Default)]
-pub struct RoundFormState {
-    pub typed: String,
-    pub wrong: Option<WrongRandomness>,
-}
-
 /// A draw as staff see it.
 #[derive(Debug, Template)]
 #[template(path = "draws/console_draw.html")]
@@ -349,10 +345,6 @@ impl AdminDrawPage {
         steps.filter(|step| draw.rules.randomness.is_some() || step.label != t.step_round).collect()
     }
 
-    fn is_called_off(&self) -> bool {
-        self.draw.state == DrawState::CalledOff
-    }
-
     /// The numbers, with their names.
     fn numbers(&self) -> Vec<(&'static str, String)> {
         let t = self.text();
@@ -384,7 +376,7 @@ impl AdminDrawPage {
     }
 
     fn wrong_round(&self) -> Option<String> {
-        self.shown.round.wrong.as_ref().map(|wrong| self.text().wrong(wrong))
+        self.shown.wrong_round.as_ref().map(|wrong| self.text().wrong(wrong))
     }
 
     fn state(&self, row: &StaffEntry) -> String {

@@ -225,10 +225,6 @@ impl AdminInvitationsPage {
         ]
     }
 
-    fn can_make(&self) -> bool {
-        self.may_act && self.sale.state != SaleState::Ended
-    }
-
     fn count_error(&self) -> Option<&'static str> {
         self.form.wrong_count.map(|code| field_error(self.chrome.locale, code))
     }

@@ -177,10 +177,6 @@ struct InvoicesPage {
 }
 
 impl InvoicesPage {
-    fn may_mark(&self) -> bool {
-        self.may_act && !self.issued
-    }
-
     fn export_path(&self) -> String {
         format!("/api/admin/invoices.csv?lang={}&issued={}", self.chrome.locale, self.issued)
     }

@@ -219,11 +219,6 @@ impl AdminPacketPage {
         qr_code(&self.link)
     }
 
-    /// The middle label of the plot's axis.
-    fn half(&self) -> i64 {
-        self.view.packet.count / 2
-    }
-
     fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().packets;
         match self.done.as_str() {

@@ -293,10 +293,6 @@ impl AdminQuestionsPage {
         }
     }
 
-    fn is_hidden(&self, question: &Question) -> bool {
-        question.status == QuestionStatus::Hidden
-    }
-
     fn language(&self, question: &Question) -> &'static str {
         let t = &self.chrome.text().questions;
         match question.locale {

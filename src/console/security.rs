@@ -135,8 +135,6 @@ async fn security_page(
     Ok((page, store.accounts().usernames(&accounts).await?))
 }
 
-const HOUR: Duration = Duration::from_secs(3600);
-
 /// The address of the page with this filter and a later cursor.
 fn next_page_path(query: &SecurityQuery, locale: Locale, before: &str) -> String {
     let query = link_query([
@@ -154,9 +152,8 @@ fn next_page_path(query: &SecurityQuery, locale: Locale, before: &str) -> String
 
 /// The first of the 24 hours that end with the current one.
 fn first_hour(now: Timestamp) -> Timestamp {
-    let hour_ms = HOUR.as_millis() as i64;
-    let this_hour = now.as_millisecond().div_euclid(hour_ms) * hour_ms;
-    Timestamp::from_millisecond(this_hour - 23 * hour_ms).unwrap_or(now)
+    let this_hour = now.as_millisecond().div_euclid(HOUR_MS) * HOUR_MS;
+    Timestamp::from_millisecond(this_hour - 23 * HOUR_MS).unwrap_or(now)
 }
 
 pub async fn page(
@@ -204,10 +201,6 @@ struct SecurityPage {
 }
 
 impl SecurityPage {
-    fn classes(&self) -> impl Iterator<Item = &'static str> + use<> {
-        SecurityClass::ALL.into_iter().map(SecurityClass::as_str)
-    }
-
     fn class<'a>(&self, class: &'a str) -> &'a str {
         security_class(self.chrome.locale, class)
     }

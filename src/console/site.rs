@@ -186,18 +186,10 @@ impl ShopSettingsPage {
         let t = &self.chrome.text().brand;
         [(Languages::ZhEn, t.zh_en), (Languages::EnZh, t.en_zh), (Languages::Zh, t.only_zh), (Languages::En, t.only_en)]
     }
-
-    fn currencies(&self) -> impl Iterator<Item = Currency> + use<> {
-        Currency::all()
-    }
-
-    fn zones(&self) -> [&'static str; PROPOSED_ZONES.len()] {
-        PROPOSED_ZONES
-    }
 }
 
 pub async fn own_pages((State(shop), _, visitor): StaffVisit<ViewConsole>, Query(query): Query<SavedQuery>) -> Answer {
-    let notice = query.saved.parse().ok().map(|name| (name, ShopPageNotice::Saved));
+    let notice = query.saved.parse().ok().map(|name| (name, SaveNotice::Saved));
     let pages = all_pages(&shop).await?;
     personal(StatusCode::OK, &ShopPagesPage { chrome: chrome(&visitor), pages, notice })
 }
@@ -208,7 +200,7 @@ pub async fn save_own_page(
 ) -> Answer {
     let text = Bilingual::new(form.text_zh.trim(), form.text_en.trim());
     if !check_description(&text).is_empty() {
-        return refused(&shop, &visitor, (name, ShopPageNotice::TooLong), text).await;
+        return refused(&shop, &visitor, (name, SaveNotice::Wrong), text).await;
     }
     let before = shop.store.shop_pages().get(name).await?.unwrap_or_else(|| ShopPage::unwritten(name));
     let is_current = before.version() == form.version;
@@ -216,20 +208,19 @@ pub async fn save_own_page(
         shop.catalogue.refresh().await?;
         return Ok(see_other(&format!("/admin/pages?lang={}&saved={name}#{name}", visitor.locale)));
     }
-    refused(&shop, &visitor, (name, ShopPageNotice::ChangedMeanwhile), text).await
+    refused(&shop, &visitor, (name, SaveNotice::ChangedMeanwhile), text).await
 }
 
 /// The forms again, with what was entered. The form has the current version, so sending it again replaces that.
-async fn refused(shop: &Shop, visitor: &Visitor, notice: (ShopPageName, ShopPageNotice), text: Bilingual) -> Answer {
+async fn refused(shop: &Shop, visitor: &Visitor, notice: (ShopPageName, SaveNotice), text: Bilingual) -> Answer {
     let mut pages = all_pages(shop).await?;
     if let Some(page) = pages.iter_mut().find(|page| page.name == notice.0) {
         page.text = text;
     }
-    let status = match notice.1 {
-        ShopPageNotice::ChangedMeanwhile => StatusCode::CONFLICT,
-        _ => StatusCode::UNPROCESSABLE_ENTITY,
-    };
-    personal(status, &ShopPagesPage { chrome: chrome(visitor), pages, notice: Some(notice) })
+    personal(
+        SaveNotice::status(Some(notice.1)),
+        &ShopPagesPage { chrome: chrome(visitor), pages, notice: Some(notice) },
+    )
 }
 
 fn chrome(visitor: &Visitor) -> pages::Chrome {
@@ -242,14 +233,6 @@ async fn all_pages(shop: &Shop) -> Result<Vec<ShopPage>, Problem> {
     Ok(ShopPageName::ALL.into_iter().map(of).collect())
 }
 
-/// What the form says above one page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShopPageNotice {
-    Saved,
-    ChangedMeanwhile,
-    TooLong,
-}
-
 /// The forms of all pages.
 #[derive(Debug, Template)]
 #[template(path = "site/console_shop_pages.html")]
@@ -257,7 +240,7 @@ struct ShopPagesPage {
     chrome: Chrome,
     /// In the order of [`ShopPageName::ALL`], written or not.
     pages: Vec<ShopPage>,
-    notice: Option<(ShopPageName, ShopPageNotice)>,
+    notice: Option<(ShopPageName, SaveNotice)>,
 }
 
 impl ShopPagesPage {
@@ -265,20 +248,9 @@ impl ShopPagesPage {
         self.chrome.text().about.title_of(page.name)
     }
 
-    fn notice_of(&self, page: &ShopPage) -> Option<ShopPageNotice> {
-        self.notice.filter(|(name, _)| *name == page.name).map(|(_, notice)| notice)
-    }
-
-    fn is_saved(&self, notice: &ShopPageNotice) -> bool {
-        *notice == ShopPageNotice::Saved
-    }
-
-    fn words(&self, notice: &ShopPageNotice) -> &'static str {
+    fn notice_of(&self, page: &ShopPage) -> Option<(&'static str, bool)> {
         let t = &self.chrome.text().about;
-        match notice {
-            ShopPageNotice::Saved => t.saved,
-            ShopPageNotice::ChangedMeanwhile => t.changed,
-            ShopPageNotice::TooLong => t.too_long,
-        }
+        let notice = self.notice.filter(|(name, _)| *name == page.name);
+        notice.map(|(_, notice)| notice.words([t.saved, t.too_long, t.changed]))
     }
 }

@@ -198,10 +198,6 @@ impl TokensPage {
         self.shown.typed.get(field).map(String::as_str).unwrap_or_default()
     }
 
-    fn is_ticked(&self, scope: &Scope) -> bool {
-        self.shown.typed.contains_key(scope.as_str())
-    }
-
     fn error(&self, field: &str) -> Option<&'static str> {
         let wrong = self.shown.errors.iter().find(|wrong| wrong.field == field)?;
         Some(match wrong.code {

@@ -119,7 +119,6 @@ texts! {
         source_requests: "请求统计（所有进程）", "Requests (all processes)";
         source_redis: "Redis 主库", "Redis master";
         source_rabbit: "RabbitMQ", "RabbitMQ";
-        not_here: "未配置", "not configured";
         unknown: "未知", "unknown";
         unknown_since: "{} 起无响应", "no response since {}";
         answers: "正常", "ok";

@@ -173,10 +173,6 @@ impl SettlementsPage {
         }
     }
 
-    fn is_wrong(&self, of: &DaySettlement) -> bool {
-        of.problem.is_some() || of.differences > 0
-    }
-
     /// Providers that were asked for a day that was never compared.
     fn missing(&self) -> Vec<&'static str> {
         let asked = |provider: &&&str| self.query.provider.is_empty() || self.query.provider == ***provider;

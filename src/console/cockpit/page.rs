@@ -106,7 +106,6 @@ struct CounterRow {
 struct SampleSource {
     key: &'static str,
     label: &'static str,
-    configured: bool,
     known: bool,
     at: Option<Timestamp>,
     unknown_since: Option<Timestamp>,
@@ -123,15 +122,8 @@ impl CounterRow {
     }
 }
 
-fn source<T>(key: &'static str, label: &'static str, part: Option<&Part<T>>) -> SampleSource {
-    SampleSource {
-        key,
-        label,
-        configured: part.is_some(),
-        known: part.is_some_and(|part| part.value.is_some()),
-        at: part.and_then(|part| part.at),
-        unknown_since: part.and_then(|part| part.unknown_since),
-    }
+fn source<T>(key: &'static str, label: &'static str, part: &Part<T>) -> SampleSource {
+    SampleSource { key, label, known: part.value.is_some(), at: part.at, unknown_since: part.unknown_since }
 }
 
 /// A large figure. The script keeps it current and draws its curve.
@@ -217,10 +209,6 @@ impl CockpitPage {
         let state = self.state;
         let all = [SaleMove::Start, SaleMove::Resume, SaleMove::Pause, SaleMove::Stop];
         all.into_iter().filter(move |action| state.after(*action).is_ok())
-    }
-
-    fn is_over(&self) -> bool {
-        self.state == SaleState::Ended
     }
 
     fn tiles(&self) -> [Tile; 6] {
@@ -372,17 +360,16 @@ impl CockpitPage {
         .into()
     }
 
-    fn sources(&self) -> Vec<SampleSource> {
+    fn sources(&self) -> impl Iterator<Item = SampleSource> {
         let (t, s) = (self.text(), &self.sample);
-        let all = [
-            source("gate", t.source_gate, Some(&s.gate)),
-            source("requests", t.source_requests, Some(&s.requests)),
-            source("sale", t.source_database, Some(&s.sale)),
-            source("orders", t.source_orders, Some(&s.orders)),
-            source("keeper", t.source_redis, s.stock.as_ref()),
-            source("queue", t.source_rabbit, s.queue.as_ref()),
+        let always = [
+            source("gate", t.source_gate, &s.gate),
+            source("requests", t.source_requests, &s.requests),
+            source("sale", t.source_database, &s.sale),
+            source("orders", t.source_orders, &s.orders),
         ];
-        all.into_iter().filter(|source| source.configured).collect()
+        let redis = s.stock.as_ref().map(|part| source("keeper", t.source_redis, part));
+        always.into_iter().chain(redis).chain(s.queue.as_ref().map(|part| source("queue", t.source_rabbit, part)))
     }
 
     /// How far Redis and the database agree: a sentence, and a class of the style sheet.

@@ -365,10 +365,6 @@ impl AdminGoodsList {
             false => (t.archive, t.archive_text, "archive"),
         }
     }
-
-    fn other_name<'a>(&self, goods: &'a Goods) -> &'a str {
-        goods.name.get(self.chrome.locale.other())
-    }
 }
 
 /// An uploaded file that was refused.
@@ -449,10 +445,6 @@ impl AdminGoodsForm {
 
     fn upload_error_text(&self, code: &&'static str) -> &'static str {
         field_error(self.chrome.locale, code)
-    }
-
-    fn is_wrong(&self) -> bool {
-        !self.errors.is_empty() || !self.uploads.is_empty()
     }
 
     /// The pictures with their places in the gallery.

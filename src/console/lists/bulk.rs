@@ -248,10 +248,6 @@ impl BulkPage {
         fill(&will, count) + &left_out.unwrap_or_default()
     }
 
-    fn can_act(&self) -> bool {
-        self.action.is_some() && self.warning.is_none() && self.parts().next().is_some()
-    }
-
     fn outcome_failed(&self) -> bool {
         self.items.iter().any(|item| matches!(item.verdict, BulkVerdict::NotDone(_)))
     }

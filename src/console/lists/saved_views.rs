@@ -201,14 +201,10 @@ impl ListBar {
         }
     }
 
-    pub fn shows(&self, column: &str) -> bool {
-        self.query.shows(column)
-    }
-
     pub fn columns(&self, names: &[(&'static str, &'static str)]) -> Vec<ColumnLink> {
         let t = self.text();
         let link = |&(key, name): &(&'static str, &'static str)| {
-            let is_shown = self.shows(key);
+            let is_shown = self.query.shows(key);
             let path = self.query.toggled(key).path(self.locale);
             ColumnLink { name, path, is_shown, label: fill(if is_shown { t.hide } else { t.show }, name) }
         };

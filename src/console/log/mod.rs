@@ -6,7 +6,7 @@ pub mod line;
 use serde_json::value::RawValue;
 use url::form_urlencoded::byte_serialize;
 
-use crate::lists::saved_views::{ListBar, SortLink, list_bar};
+use crate::lists::saved_views::{ListBar, list_bar};
 use crate::log::line::{Fact, LogLine, LogLink, LogNames, LogWords, Piece};
 use crate::prelude::*;
 use domain::network::masked;
@@ -200,11 +200,6 @@ pub struct AdminLogPage {
 }
 
 impl AdminLogPage {
-    /// Sorts by time, which is the order of every index of the log.
-    fn sort(&self) -> SortLink {
-        self.bar.sort(self.chrome.text().admin.log_at, "oldest", Some(""))
-    }
-
     /// The name of an action. An action of another version of the program is shown as it is.
     fn action_name<'a>(&self, action: &'a str) -> &'a str {
         action.parse().map_or(action, |action| audit_action(self.chrome.locale, action).name)

@@ -3,7 +3,7 @@
 use crate::linked_accounts::holds::HoldForm;
 use crate::lists::bulk::BulkAction;
 use crate::lists::bulk::orders::BulkOrderAction;
-use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
+use crate::lists::saved_views::{ColumnLink, ListBar};
 use crate::orders::page::OrderPageState;
 use crate::orders::search::{OrderSearchQuery, TO_PACK};
 use crate::orders::tabs;
@@ -14,7 +14,7 @@ use domain::order::OrderStep;
 use domain::parcel::{CARRIERS, CLOCK, ParcelStep, staff_steps};
 use domain::{ApprovalStatus, DisputeState, GoodsReturn, OrderHold, Parcel, RefundTarget, ReturnState, ledger};
 use store::{Approval, FoundOrder, FoundTotals, PaymentCase, PaymentRecord, WALLET};
-use web::views::{AddressView, HoldEvent, hold_events};
+use web::views::{AddressView, hold_events};
 
 /// The orders that match a search.
 #[derive(Debug, Template)]
@@ -61,11 +61,6 @@ impl AdminOrdersPage {
         ])
     }
 
-    /// Sorts by time, because there is no index on status or amount.
-    fn sort(&self) -> SortLink {
-        self.bar.sort(self.chrome.text().support.col_at, "oldest", Some(""))
-    }
-
     fn bulk_actions(&self) -> [(BulkOrderAction, &'static str); 7] {
         BulkOrderAction::ALL.map(|action| (action, action.verb(self.chrome.text())))
     }
@@ -99,26 +94,6 @@ impl AdminOrdersPage {
         [self.link_query(), shape].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&")
     }
 
-    fn is_later(&self) -> bool {
-        self.query.before.is_given()
-    }
-
-    fn is_sale(&self, id: &SaleId) -> bool {
-        self.query.sale.trim() == id.to_string()
-    }
-
-    fn is_held(&self, held: &str) -> bool {
-        self.query.held == held
-    }
-
-    fn is_parcel(&self, parcel: &str) -> bool {
-        self.query.parcel == parcel
-    }
-
-    fn is_return(&self, state: &ReturnState) -> bool {
-        self.query.returned == state.as_str()
-    }
-
     /// What the filter of parcels offers: the value, and its words.
     fn parcel_choices(&self) -> Vec<(&'static str, &'static str)> {
         let t = self.chrome.text();
@@ -127,10 +102,6 @@ impl AdminOrdersPage {
             state => (state.as_str(), t.parcel(&state)),
         });
         std::iter::once((TO_PACK, t.parcels.to_pack)).chain(states).collect()
-    }
-
-    fn is_status(&self, status: &OrderStatus) -> bool {
-        self.query.status == status.as_str()
     }
 
     /// All statuses but `reserved`, which the database does not have.
@@ -302,10 +273,6 @@ impl AdminOrderPage {
     /// Whether there is anything to show or to do about a hold.
     fn shows_holds(&self) -> bool {
         !self.holds.is_empty() || self.order.status.is_live() && self.shown.may_act && !self.is_own
-    }
-
-    fn hold_events(&self) -> Vec<HoldEvent<'_>> {
-        hold_events(&self.chrome.text().holds, &self.holds)
     }
 
     /// The forms that hold or release the order and apply now.

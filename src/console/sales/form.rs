@@ -245,10 +245,6 @@ impl AdminSaleForm {
         if self.form.currency.is_empty() { "CNY" } else { &self.form.currency }
     }
 
-    fn label<'a>(&self, field: &'a str) -> &'a str {
-        label(&self.chrome, field)
-    }
-
     fn chosen(&self, goods: &Goods) -> bool {
         self.form.goods_id == goods.id.to_string()
     }
@@ -332,7 +328,8 @@ impl AdminSaleForm {
         let defaults = [default.spread_ms, i64::from(default.buckets), default.lot].map(|number| number.to_string());
         let set = self.rush_fields().into_iter().zip(defaults);
         let set = set.filter(|((_, value, _), default)| !value.trim().is_empty() && value.trim() != default);
-        let set: Vec<String> = set.map(|((key, value, _), _)| format!("{} {value}", self.label(key))).collect();
+        let set: Vec<String> =
+            set.map(|((key, value, _), _)| format!("{} {value}", label(&self.chrome, key))).collect();
         if set.is_empty() { self.chrome.text().sales.by_default.to_owned() } else { set.join(" · ") }
     }
 

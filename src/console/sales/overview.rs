@@ -145,11 +145,6 @@ impl OverviewPart<'_> {
             notes,
         }
     }
-
-    /// Whether the reader could require a second factor of all staff, and does not.
-    fn advises_second_factor(&self) -> bool {
-        self.password_is_enough && self.chrome.owns()
-    }
 }
 
 /// The name under which rehearsals change sales.

@@ -117,21 +117,11 @@ impl AdminSale {
         all.into_iter().filter(move |action| state.after(*action).is_ok())
     }
 
-    fn is_over(&self) -> bool {
-        self.sale.state == SaleState::Ended
-    }
-
-    fn is_planned(&self) -> bool {
-        self.sale.state.is_planned()
-    }
-
     /// Whether the phase says more than the state. A draw that is open takes entries, and sells nothing yet.
     fn tells_phase(&self) -> bool {
-        !self.is_planned() && !self.is_over() && (self.sale.mode.name() != ModeName::Draw || self.phase != Phase::Open)
-    }
-
-    fn mode(&self, chrome: &Chrome) -> &'static str {
-        chrome.text().outcome.mode(self.sale.mode.name())
+        !self.sale.state.is_planned()
+            && self.sale.state != SaleState::Ended
+            && (self.sale.mode.name() != ModeName::Draw || self.phase != Phase::Open)
     }
 
     /// Reserved or sold units.
@@ -272,11 +262,6 @@ impl AdminSalesPage {
                 is_here: self.scope == scope,
             }
         })
-    }
-
-    /// The state that links of the search preserve.
-    fn kept_state(&self) -> &str {
-        self.bar.query.get("state")
     }
 }
 

@@ -7,7 +7,7 @@ use crate::log::subject_path;
 use crate::prelude::*;
 use crate::users::api::{UserSearchQuery, find_users};
 use accounts::administration::check_block_reason;
-use domain::{mail, network};
+use domain::mail;
 use store::{AccountChange, SessionRow, StaffPolicy, User};
 use web::shared::balance_of;
 
@@ -171,17 +171,8 @@ impl UsersPage {
         self.bar.sort(self.chrome.text().people.col_name, "name", None)
     }
 
-    fn sort_by_time(&self) -> SortLink {
-        self.bar.sort(self.chrome.text().people.col_since, "oldest", Some(""))
-    }
-
     fn bulk_actions(&self) -> [(BulkUserAction, &'static str); 2] {
         BulkUserAction::ALL.map(|action| (action, action.verb(self.chrome.text())))
-    }
-
-    /// The query of another page of the list.
-    fn page_query(&self) -> String {
-        self.bar.query.encoded()
     }
 }
 
@@ -202,11 +193,6 @@ struct UserPage {
 }
 
 impl UserPage {
-    /// The address of a session, masked.
-    fn network(&self, session: &SessionRow) -> String {
-        network::masked(&session.address)
-    }
-
     fn problem(&self) -> Option<&'static str> {
         problem_text(&self.chrome, self.shown.problem)
     }

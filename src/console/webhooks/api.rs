@@ -69,7 +69,9 @@ pub async fn list((State(shop), _): StaffCall<ManageWebhooks>) -> Answer {
     Ok(private(WebhookList { webhooks, events: EventChoice::options() }))
 }
 
-pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Answer {
+type Call = StaffCallTo<ManageWebhooks, Uuid>;
+
+pub async fn show((State(shop), _, PathIds(id)): Call) -> Answer {
     Ok(private(OneWebhook { webhook: found(&shop, id).await?.into() }))
 }
 
@@ -102,10 +104,7 @@ pub struct WebhookPatch {
     on: Option<bool>,
 }
 
-pub async fn edit(
-    (State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>,
-    Json(patch): Json<WebhookPatch>,
-) -> Answer {
+pub async fn edit((State(shop), staff, PathIds(id)): Call, Json(patch): Json<WebhookPatch>) -> Answer {
     let edit = EndpointEdit {
         url: patch.url.map(|url| checked_url(&shop, &url)).transpose()?,
         choice: patch.events.map(|events| checked_choice(&events)).transpose()?,
@@ -115,19 +114,19 @@ pub async fn edit(
     Ok(private(OneWebhook { webhook: edited.ok_or(Code::NotFound)?.into() }))
 }
 
-pub async fn delete((State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Answer<StatusCode> {
+pub async fn delete((State(shop), staff, PathIds(id)): Call) -> Answer<StatusCode> {
     match shop.store.events().delete_endpoint(&id.to_string(), staff.actor()).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Code::NotFound.into()),
     }
 }
 
-pub async fn secret((State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Answer {
+pub async fn secret((State(shop), staff, PathIds(id)): Call) -> Answer {
     let secret = shop.webhooks.reveal(&found(&shop, id).await?, staff.actor()).await?;
     Ok(private(WebhookSecret { secret: secret.ok_or(Code::NotFound)?.text() }))
 }
 
-pub async fn rotate((State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Answer {
+pub async fn rotate((State(shop), staff, PathIds(id)): Call) -> Answer {
     let secret = shop.webhooks.rotate(&found(&shop, id).await?, staff.actor()).await?;
     Ok(private(WebhookSecret { secret: secret.ok_or(Code::NotFound)?.text() }))
 }
@@ -138,7 +137,7 @@ struct SentTest {
     event: Uuid,
 }
 
-pub async fn test((State(shop), _, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>) -> Answer {
+pub async fn test((State(shop), _, PathIds(id)): Call) -> Answer {
     let event = shop.store.events().ping(&id.to_string()).await?.ok_or(Code::NotFound)?;
     Ok((StatusCode::ACCEPTED, private(SentTest { event })).into_response())
 }
@@ -157,10 +156,7 @@ struct ReplayedEvents {
     events: i64,
 }
 
-pub async fn replay(
-    (State(shop), staff, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>,
-    Json(request): Json<WebhookReplay>,
-) -> Answer {
+pub async fn replay((State(shop), staff, PathIds(id)): Call, Json(request): Json<WebhookReplay>) -> Answer {
     let which = match (request.event, request.since) {
         (Some(event), None) => Replay::One(event),
         (None, Some(since)) => Replay::Since(since),
@@ -237,10 +233,7 @@ pub(super) async fn page_of(
     Ok(Page::cut(found, LARGE_PAGE_SIZE, |delivery| delivery.event.clone()))
 }
 
-pub async fn deliveries(
-    (State(shop), _, PathIds(id)): StaffCallTo<ManageWebhooks, Uuid>,
-    Query(query): Query<DeliveryQuery>,
-) -> Answer {
+pub async fn deliveries((State(shop), _, PathIds(id)): Call, Query(query): Query<DeliveryQuery>) -> Answer {
     let page = page_of(&shop, &found(&shop, id).await?, &query).await?;
     let deliveries = page.items.into_iter().map(DeliveryJson::from).collect();
     Ok(private(DeliveryList { deliveries, next: page.next }))
