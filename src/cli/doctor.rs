@@ -18,7 +18,7 @@ use base::tls;
 use domain::{Sale, SaleState, Window};
 use engine::health::ClockOffset;
 use engine::pipeline::dead_letters::DeadLetters;
-use engine::pipeline::rabbit::Publisher;
+use engine::pipeline::rabbit::Rabbit;
 use engine::redis::connection::{self, RedisConnection};
 use mail::Transport;
 use payments::{Alipay, Stripe, WechatPay};
@@ -367,7 +367,7 @@ async fn info(connection: &mut RedisConnection, section: &str, field: &str) -> a
 }
 
 async fn rabbit(url: &ServiceAddress) -> Problems {
-    let publisher = Publisher::connect(url, "seckill doctor").await?;
+    let publisher = Rabbit::connect_to_publish(url, "seckill doctor").await?;
     let dead = publisher.dead_letters().await?;
     let accepted = publisher.probe().await;
     publisher.close().await;

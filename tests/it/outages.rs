@@ -6,7 +6,7 @@ mod stack {
 
     use axum::http::Method;
     use base::config::ServiceAddress;
-    use engine::pipeline::rabbit::Publisher;
+    use engine::pipeline::rabbit::Rabbit;
     use serde_json::json;
 
     use crate::support::{
@@ -357,7 +357,8 @@ mod stack {
     #[tokio::test]
     async fn next_node_of_rabbitmq_is_asked_when_one_does_not_answer() {
         let fixture = Fixture::new(Rung::Rabbit).await;
-        let connect = async |nodes: String| Publisher::connect(&ServiceAddress::from(nodes.as_str()), "test").await;
+        let connect =
+            async |nodes: String| Rabbit::connect_to_publish(&ServiceAddress::from(nodes.as_str()), "test").await;
         let living = &fixture.settings["SECKILL_AMQP_URL"];
         for _ in 0..8 {
             connect(format!("amqp://u:sesame@127.0.0.1:1/shop,{living}")).await.unwrap().close().await;

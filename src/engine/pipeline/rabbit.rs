@@ -81,6 +81,14 @@ impl Rabbit {
         bail!("{}", problems.join("; "))
     }
 
+    /// Connects and puts the channel into confirm mode.
+    pub async fn connect_to_publish(url: &ServiceAddress, name: &str) -> anyhow::Result<Rabbit> {
+        let rabbit = Rabbit::connect(url, name).await?;
+        let confirms = rabbit.channel.confirm_select(ConfirmSelectOptions::default());
+        timeout(CONNECT_TIMEOUT, confirms).await.context("RabbitMQ does not answer")??;
+        Ok(rabbit)
+    }
+
     async fn open(url: &ServiceAddress, name: &str) -> anyhow::Result<Rabbit> {
         let name = format!("{name} ({})", process_name());
         let properties = ConnectionProperties::default().with_connection_name(name.into());
@@ -109,10 +117,53 @@ impl Rabbit {
         }
     }
 
-    /// Puts the channel into confirm mode.
-    pub async fn confirm(&self) -> anyhow::Result<()> {
-        let confirms = self.channel.confirm_select(ConfirmSelectOptions::default());
-        Ok(timeout(CONNECT_TIMEOUT, confirms).await.context("RabbitMQ does not answer")??)
+    /// Publishes one message per entry that could be parsed and waits for all confirms. While the broker has blocked the
+    /// connection, it waits without a limit. After an error the broker may have any of the messages: publish all again.
+    pub async fn publish_entries(&self, entries: &[Entry]) -> anyhow::Result<()> {
+        // Concurrently, because lapin then writes many messages to the socket at once.
+        stream::iter(entries).map(Ok).try_for_each_concurrent(MAX_UNCONFIRMED, |entry| self.publish_entry(entry)).await
+    }
+
+    async fn publish_entry(&self, entry: &Entry) -> anyhow::Result<()> {
+        let Some(message) = Message::of_entry(entry)? else { return Ok(()) };
+        let mut published = pin!(self.publish(EXCHANGE, message.kind.key, message.properties(), &message.body));
+        loop {
+            match timeout(CONFIRM_TIMEOUT, &mut published).await {
+                Ok(published) => return published,
+                // A new connection would be blocked as well, and this one cannot even be closed.
+                Err(_) if self.is_blocked() => {}
+                Err(_) => return Err(self.no_confirm()),
+            }
+        }
+    }
+
+    /// Fails if the broker takes no messages. A broker that is short of memory or disk still responds to everything
+    /// else.
+    pub async fn probe(&self) -> anyhow::Result<()> {
+        // The message goes to no queue: the broker confirms and drops it. An empty body would pass even while blocked.
+        let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
+        let sent = self.channel.basic_publish("".into(), PROBE_KEY.into(), options, b"probe", properties);
+        let confirmed = async { sent.await?.await };
+        timeout(PROBE_TIMEOUT, confirmed).await.map_err(|_| self.no_confirm())??;
+        Ok(())
+    }
+
+    /// Dead letters that wait.
+    pub async fn dead_letters(&self) -> anyhow::Result<u32> {
+        self.message_count(DEAD_LETTER_QUEUE).await
+    }
+
+    /// Whether the broker has blocked the connection, because it is short of memory or disk.
+    pub fn is_blocked(&self) -> bool {
+        self.connection.status().blocked()
+    }
+
+    /// The error if no confirm arrives.
+    fn no_confirm(&self) -> anyhow::Error {
+        match self.is_blocked() {
+            true => anyhow!("RabbitMQ takes no messages: it is short of memory or disk (rabbitmq-diagnostics alarms)"),
+            false => anyhow!("RabbitMQ does not confirm"),
+        }
     }
 
     /// Messages that are ready in a queue.
@@ -173,73 +224,6 @@ async fn declare(channel: &Channel) -> Result<(), lapin::Error> {
         channel.queue_bind(ORDER_QUEUE.into(), EXCHANGE.into(), kind.key.into(), bind, FieldTable::default()).await?;
     }
     Ok(())
-}
-
-/// Publishes outbox entries and waits for their confirms.
-pub struct Publisher {
-    rabbit: Rabbit,
-}
-
-#[boxed]
-impl Publisher {
-    pub async fn connect(url: &ServiceAddress, name: &str) -> anyhow::Result<Publisher> {
-        let rabbit = Rabbit::connect(url, name).await?;
-        rabbit.confirm().await?;
-        Ok(Publisher { rabbit })
-    }
-
-    /// Publishes one message per entry that could be parsed and waits for all confirms. While the broker has blocked the
-    /// connection, it waits without a limit. After an error the broker may have any of the messages: publish all again.
-    pub async fn publish(&self, entries: &[Entry]) -> anyhow::Result<()> {
-        // Concurrently, because lapin then writes many messages to the socket at once.
-        stream::iter(entries).map(Ok).try_for_each_concurrent(MAX_UNCONFIRMED, |entry| self.publish_entry(entry)).await
-    }
-
-    async fn publish_entry(&self, entry: &Entry) -> anyhow::Result<()> {
-        let Some(message) = Message::of_entry(entry)? else { return Ok(()) };
-        let mut published = pin!(self.rabbit.publish(EXCHANGE, message.kind.key, message.properties(), &message.body));
-        loop {
-            match timeout(CONFIRM_TIMEOUT, &mut published).await {
-                Ok(published) => return published,
-                // A new connection would be blocked as well, and this one cannot even be closed.
-                Err(_) if self.is_blocked() => {}
-                Err(_) => return Err(self.no_confirm()),
-            }
-        }
-    }
-
-    /// Fails if the broker takes no messages. A broker that is short of memory or disk still responds to everything
-    /// else.
-    pub async fn probe(&self) -> anyhow::Result<()> {
-        // The message goes to no queue: the broker confirms and drops it. An empty body would pass even while blocked.
-        let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
-        let sent = self.rabbit.channel.basic_publish("".into(), PROBE_KEY.into(), options, b"probe", properties);
-        let confirmed = async { sent.await?.await };
-        timeout(PROBE_TIMEOUT, confirmed).await.map_err(|_| self.no_confirm())??;
-        Ok(())
-    }
-
-    /// Dead letters that wait.
-    pub async fn dead_letters(&self) -> anyhow::Result<u32> {
-        self.rabbit.message_count(DEAD_LETTER_QUEUE).await
-    }
-
-    /// Whether the broker has blocked the connection, because it is short of memory or disk.
-    pub fn is_blocked(&self) -> bool {
-        self.rabbit.connection.status().blocked()
-    }
-
-    /// The error if no confirm arrives.
-    fn no_confirm(&self) -> anyhow::Error {
-        match self.is_blocked() {
-            true => anyhow!("RabbitMQ takes no messages: it is short of memory or disk (rabbitmq-diagnostics alarms)"),
-            false => anyhow!("RabbitMQ does not confirm"),
-        }
-    }
-
-    pub async fn close(self) {
-        self.rabbit.close().await;
-    }
 }
 
 /// The lengths of the queues, in messages. A message carries up to 256 orders.

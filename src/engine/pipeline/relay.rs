@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::outbox::{self, Entry, EntryId, Group, Outboxes, READ_TIMEOUT};
-use super::rabbit::{Monitor, Publisher};
+use super::rabbit::{Monitor, Rabbit};
 use crate::redis::connection::{self, RedisConnection};
 use base::config::ServiceAddress;
 use base::metrics::Metrics;
@@ -52,7 +52,7 @@ impl Relay {
     }
 
     async fn relay(&self, stop: &CancellationToken) -> anyhow::Result<()> {
-        let publisher = Publisher::connect(&self.amqp_url, CONNECTION_NAME).await?;
+        let publisher = Rabbit::connect_to_publish(&self.amqp_url, CONNECTION_NAME).await?;
         let mut connection = connection::private(&self.redis_url, READ_TIMEOUT).await?;
         info!("the relay publishes orders from the outbox to RabbitMQ");
         while !stop.is_cancelled() {
@@ -66,7 +66,7 @@ impl Relay {
     /// and another process's sweep publishes them.
     async fn relay_once(
         &self,
-        publisher: &Publisher,
+        publisher: &Rabbit,
         connection: &mut RedisConnection,
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
@@ -92,7 +92,7 @@ impl Relay {
 }
 
 /// Publishes entries and waits for the confirms. Once a stop is requested, it waits at most [`STOP_TIMEOUT`] longer.
-pub(super) async fn publish(publisher: &Publisher, entries: &[Entry], stop: &CancellationToken) -> anyhow::Result<()> {
+pub(super) async fn publish(publisher: &Rabbit, entries: &[Entry], stop: &CancellationToken) -> anyhow::Result<()> {
     let stopped = async {
         stop.cancelled().await;
         tokio::time::sleep(STOP_TIMEOUT).await;
@@ -105,7 +105,7 @@ pub(super) async fn publish(publisher: &Publisher, entries: &[Entry], stop: &Can
         std::future::pending().await
     };
     tokio::select! {
-        published = publisher.publish(entries) => published,
+        published = publisher.publish_entries(entries) => published,
         () = stopped => bail!("RabbitMQ has not confirmed {} entries before the stop", entries.len()),
         never = warn_if_blocked => never,
     }
@@ -165,7 +165,7 @@ impl Sweep {
     async fn sweep_with_lease(
         &self,
         missing: &mut MissingEntries,
-        publisher: &mut Option<Publisher>,
+        publisher: &mut Option<Rabbit>,
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
         // Between two sales there is nothing to sweep, and nothing to ask for.
@@ -186,7 +186,7 @@ impl Sweep {
         warn!(orders, entries = overdue.len(), "orders have not reached the database in time; publishing them again");
         let publisher = match publisher {
             Some(publisher) => publisher,
-            None => publisher.insert(Publisher::connect(&self.amqp_url, CONNECTION_NAME).await?),
+            None => publisher.insert(Rabbit::connect_to_publish(&self.amqp_url, CONNECTION_NAME).await?),
         };
         publish(publisher, &overdue, stop).await?;
         self.metrics.republished.inc_by(orders);

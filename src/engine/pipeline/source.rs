@@ -114,8 +114,7 @@ struct RabbitSource {
 
 impl RabbitSource {
     async fn open(url: &ServiceAddress) -> anyhow::Result<RabbitSource> {
-        let rabbit = Rabbit::connect(url, "seckill consumer").await?;
-        rabbit.confirm().await?;
+        let rabbit = Rabbit::connect_to_publish(url, "seckill consumer").await?;
         rabbit.channel.basic_qos(PREFETCH, BasicQosOptions::default()).await?;
         let options = BasicConsumeOptions::default();
         let consumer =

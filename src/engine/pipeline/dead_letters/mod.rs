@@ -278,9 +278,7 @@ async fn list_queue(url: &ServiceAddress) -> anyhow::Result<Vec<DeadLetter>> {
 
 impl DeadLetterReader {
     async fn open(url: &ServiceAddress) -> anyhow::Result<DeadLetterReader> {
-        let rabbit = Rabbit::connect(url, "seckill dead letters").await?;
-        rabbit.confirm().await?;
-        Ok(DeadLetterReader { rabbit })
+        Ok(DeadLetterReader { rabbit: Rabbit::connect_to_publish(url, "seckill dead letters").await? })
     }
 
     async fn waiting(&self) -> anyhow::Result<usize> {
