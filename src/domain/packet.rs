@@ -205,15 +205,13 @@ pub struct SplitPlan {
 }
 
 /// Why a split is not feasible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SplitError {
-    #[error("the total must be from 1 to 9007199254740991 minor units")]
     Total,
-    #[error("the number of shares must be from 1 to 1000000")]
     Count,
-    #[error("the smallest share must be at least one minor unit, and the smallest shares together at most the total")]
+    /// The smallest share must be at least one minor unit, and the smallest shares together at most the total.
     Min,
-    #[error("the largest share must not be below the smallest, and the largest shares together must reach the total")]
+    /// The largest share must not be below the smallest, and the largest shares together must reach the total.
     Max,
 }
 

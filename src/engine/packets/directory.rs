@@ -278,14 +278,14 @@ impl PacketDirectory {
 // user.
 
 /// Why a page of packets cannot be returned.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum PacketPageError {
     /// The packet that the cursor names is not in the list.
-    #[error("unknown cursor")]
     UnknownCursor,
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
 }
+
+refusal_from!(PacketPageError: Store(StoreError));
 
 /// A packet with the names of its giver and its luckiest user.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -89,29 +89,25 @@ pub struct GiveRequest {
 }
 
 /// Why no packet was given.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum GiveRefusal {
     /// Invalid fields with a code each: `bad_amount`, `bad_number`, `too_many_shares`, `too_long`, `bad_text`, `in_past`,
     /// `too_far`.
-    #[error("invalid fields: {0:?}")]
     Invalid(Vec<(&'static str, &'static str)>),
-    #[error("the balance of the wallet is too low")]
     NotEnough,
     /// An earlier request with the same key gave a different packet.
-    #[error("the key belongs to another request")]
     KeyReused,
-    #[error("this member of the staff may give {0} of the shop's money within a day")]
+    /// What a member of the staff may give of the shop's money within a day.
     OverLimit(Money),
     /// The packet is given once a second person has approved this request.
-    #[error("the packet waits for a second person")]
     Waits(RefundId),
-    #[error("the giver has too many open packets")]
+    /// The giver has too many open packets.
     TooMany,
-    #[error("this user exceeds the rate limit")]
     RateLimited,
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
 }
+
+refusal_from!(GiveRefusal: Store(StoreError));
 
 /// A validated request.
 struct ValidRequest {
@@ -341,7 +337,7 @@ mod tests {
         match request.validate(giver, Timestamp::UNIX_EPOCH) {
             Ok(_) => Vec::new(),
             Err(GiveRefusal::Invalid(fields)) => fields,
-            Err(other) => panic!("{other}"),
+            Err(other) => panic!("{other:?}"),
         }
     }
 

@@ -123,15 +123,15 @@ pub enum ClaimRefusal {
 }
 
 /// Why a packet is not shown to a visitor.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum LookupRefusal {
-    #[error("there is no such packet")]
     NoSuchPacket,
-    #[error("this address has asked for too many packets that do not exist")]
+    /// This address has asked for too many packets that do not exist.
     RateLimited,
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
 }
+
+refusal_from!(LookupRefusal: Store(StoreError));
 
 /// What [`Packets`] works with.
 #[derive(Clone)]
