@@ -20,36 +20,20 @@ const SCHEDULE_INTERVAL: Duration = Duration::from_millis(500);
 /// A shop rests until this long before its next opening.
 const WAKE_BEFORE: Duration = Duration::from_secs(60);
 const STOCK_SYNC_INTERVAL: Duration = Duration::from_millis(200);
-/// For overdue orders, releases, refunds, closings and webhooks; each is a job of its own.
-const ORDERS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a bucket that has sold its lot gets another one.
 const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
-/// Each step looks at packets that are over and at a sample of the others.
-const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
-/// How soon a message is sent.
-const MAIL_INTERVAL: Duration = Duration::from_millis(500);
-/// How soon something that happened becomes an event and is sent.
-const EVENTS_INTERVAL: Duration = Duration::from_millis(500);
+/// For what somebody waits for: orders and their money, turns, draws, units that came back, packets, messages and events.
+const SOON: Duration = Duration::from_millis(500);
 /// How soon a start, or the end of the time to pay, that has come near is noticed. Each step writes a row.
 const NOTICES_INTERVAL: Duration = Duration::from_secs(10);
-/// How soon a list is locked, a draw held, or a returned unit given to the next.
-const DRAWS_INTERVAL: Duration = Duration::from_millis(500);
-/// How soon the next in a waiting room is called.
-const WAITING_ROOMS_INTERVAL: Duration = Duration::from_millis(500);
-/// How soon a unit that came back is offered to the next who waits.
-const WAITLISTS_INTERVAL: Duration = Duration::from_millis(500);
-/// How soon a parcel counts as delivered once its days are over.
-const DELIVERIES_INTERVAL: Duration = Duration::from_secs(60);
 /// How soon the deposits of a sale that is over go back.
 const DEPOSITS_INTERVAL: Duration = Duration::from_secs(1);
-/// For rows that nothing needs any more.
-const PURGE_INTERVAL: Duration = Duration::from_secs(60);
+/// For parcels whose days are over, digests of retired sales, and rows that nothing needs any more.
+const UNHURRIED: Duration = Duration::from_secs(60);
 /// How soon a day that is over is summed up.
 const BOOKS_INTERVAL: Duration = Duration::from_secs(3600);
 /// How soon a day that staff ask for is settled.
 const SETTLEMENT_INTERVAL: Duration = Duration::from_secs(10);
-/// How soon after a sale was retired its digest is kept.
-const DIGESTS_INTERVAL: Duration = Duration::from_secs(60);
 /// How often the depth of RabbitMQ's queues is measured.
 const DEPTHS_INTERVAL: Duration = Duration::from_secs(1);
 const RECONCILE_INTERVAL: Duration = Duration::from_secs(5);
@@ -70,7 +54,8 @@ impl Services {
         jobs.extend(self.upkeep_jobs());
         let mut jobs: Vec<Job> = jobs.into_iter().map(|job| job.resting_while(self.rests())).collect();
         let packets = Arc::new(self.packet_settler());
-        jobs.push(job!("red packets", PACKETS_INTERVAL, packets, step));
+        // Each step looks at packets that are over and at a sample of the others.
+        jobs.push(job!("red packets", SOON, packets, step));
         Control { store: self.store.clone(), jobs, member: self.member.clone() }
     }
 
@@ -95,12 +80,10 @@ impl Services {
             Job::new("schedule", SCHEDULE_INTERVAL, schedule, |schedule| async move {
                 schedule.step(SCHEDULE_INTERVAL).await
             }),
-            job!("waiting rooms", WAITING_ROOMS_INTERVAL, rooms, step)
-                .only_if(self.has_active(|sale| sale.mode.is_waiting_room())),
-            job!("turns", WAITING_ROOMS_INTERVAL, turns, step)
-                .only_if(self.has_active(|sale| sale.mode.is_waiting_room())),
-            job!("draws", DRAWS_INTERVAL, draws, step).only_if(self.has_draws()),
-            job!("waitlists", WAITLISTS_INTERVAL, waitlists, step)
+            job!("waiting rooms", SOON, rooms, step).only_if(self.has_active(|sale| sale.mode.is_waiting_room())),
+            job!("turns", SOON, turns, step).only_if(self.has_active(|sale| sale.mode.is_waiting_room())),
+            job!("draws", SOON, draws, step).only_if(self.has_draws()),
+            job!("waitlists", SOON, waitlists, step)
                 .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::Rush))),
         ];
         match self.stock_sync.clone() {
@@ -151,23 +134,27 @@ impl Services {
         let store = &self.store;
         let (expiry, payments) = (Arc::new(self.expiry()), &self.payments);
         let (deposits, parcels) = (Arc::new(Deposits::new(store.clone())), (store.clone(), self.config.delivered_days));
-        let mut jobs = vec![
-            job!("overdue orders", ORDERS_INTERVAL, expiry.clone(), cancel_overdue),
-            job!("releases", ORDERS_INTERVAL, expiry, release),
-            job!("refunds", ORDERS_INTERVAL, payments.clone(), refund_due),
-            Job::new("closing of payments", ORDERS_INTERVAL, payments.clone(), |payments| async move {
-                payments.close_due().await?;
-                payments.ask_due().await
-            }),
-            Job::new("order numbers", ORDERS_INTERVAL, store.clone(), |store| async move {
-                store.orders().number_missing().await
-            }),
-            Job::new("deliveries", DELIVERIES_INTERVAL, parcels, |(store, days)| async move {
-                deliver_overdue(&store, days).await
-            }),
-            job!("deposits", DEPOSITS_INTERVAL, deposits, step),
-        ];
-        jobs.extend(self.sandbox.clone().map(|sandbox| job!("webhooks", ORDERS_INTERVAL, sandbox, deliver_due)));
+        let mut jobs =
+            vec![
+                job!("overdue orders", SOON, expiry.clone(), cancel_overdue),
+                job!("releases", SOON, expiry, release),
+                job!("refunds", SOON, payments.clone(), refund_due),
+                Job::new("closing of payments", SOON, payments.clone(), |payments| async move {
+                    payments.close_due().await?;
+                    payments.ask_due().await
+                }),
+                Job::new(
+                    "order numbers",
+                    SOON,
+                    store.clone(),
+                    |store| async move { store.orders().number_missing().await },
+                ),
+                Job::new("deliveries", UNHURRIED, parcels, |(store, days)| async move {
+                    deliver_overdue(&store, days).await
+                }),
+                job!("deposits", DEPOSITS_INTERVAL, deposits, step),
+            ];
+        jobs.extend(self.sandbox.clone().map(|sandbox| job!("webhooks", SOON, sandbox, deliver_due)));
         jobs
     }
 
@@ -175,14 +162,14 @@ impl Services {
     fn upkeep_jobs(&self) -> Vec<Job> {
         let (store, digests) = (&self.store, self.digests.clone());
         let mut jobs = vec![
-            job!("mail", MAIL_INTERVAL, self.mailer.clone(), step),
-            job!("push", MAIL_INTERVAL, self.pusher.clone(), step),
-            job!("events", EVENTS_INTERVAL, self.webhooks.clone(), step),
+            job!("mail", SOON, self.mailer.clone(), step),
+            job!("push", SOON, self.pusher.clone(), step),
+            job!("events", SOON, self.webhooks.clone(), step),
             Job::new("notices", NOTICES_INTERVAL, store.clone(), schedule::write_notices),
-            Job::new("purge", PURGE_INTERVAL, store.clone(), schedule::purge),
+            Job::new("purge", UNHURRIED, store.clone(), schedule::purge),
             Job::new("books", BOOKS_INTERVAL, store.clone(), schedule::close_books),
             job!("settlement", SETTLEMENT_INTERVAL, self.payments.clone(), settle_due),
-            job!("digests of sales", DIGESTS_INTERVAL, digests, keep),
+            job!("digests of sales", UNHURRIED, digests, keep),
         ];
         if let Some(monitor) = self.monitor.clone() {
             let part = (monitor, self.metrics.clone());
