@@ -7,7 +7,7 @@
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::calendar::shifted;
@@ -80,7 +80,7 @@ impl WaitingRoomPlan {
 }
 
 /// A place in the order of calls. The smaller one is called first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
     /// 0 for all who came before the lock; then one for each ten seconds.
     #[schemars(range(min = 0))]

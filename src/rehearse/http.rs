@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::measure::{LoadRecorder, ResponseClass, Step};
+use domain::waiting_room::Place;
 use domain::{DrawState, OrderId, OrderStatus, Phase};
 
 /// How long a response may take: longer than shoppers wait.
@@ -172,7 +173,8 @@ pub struct PlaceBody {
 pub struct LineResponse {
     pub phase: Phase,
     pub locked_at: Option<Timestamp>,
-    pub serving: Option<Serving>,
+    /// The last place that was called.
+    pub serving: Option<Place>,
     pub left: i64,
     pub seats: i64,
     pub poll_after_ms: u64,
@@ -192,13 +194,6 @@ pub struct EntryBody {
     pub order_id: Option<OrderId>,
 }
 
-/// A place, such as the last one that was called.
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Serving {
-    pub segment: i64,
-    pub number: i64,
-}
-
 /// The part of a refusal that contains the account's own moment.
 #[derive(Deserialize)]
 pub struct TooEarlyResponse {
@@ -216,13 +211,7 @@ pub struct OrderResponse {
 #[derive(Deserialize)]
 pub struct OrderBody {
     pub id: OrderId,
-    pub status: String,
-}
-
-impl OrderResponse {
-    pub fn status(&self) -> Option<OrderStatus> {
-        self.order.status.parse().ok()
-    }
+    pub status: OrderStatus,
 }
 
 #[derive(Deserialize)]

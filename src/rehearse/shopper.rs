@@ -313,7 +313,7 @@ impl SimulatedShopper<'_> {
         let mut due = Instant::now();
         while !paid && Instant::now() < deadline {
             let response = self.get(Step::Status, due, &order_path).await;
-            paid = response.good::<OrderResponse>().is_some_and(|body| body.status() == Some(OrderStatus::Paid));
+            paid = response.good::<OrderResponse>().is_some_and(|body| body.order.status == OrderStatus::Paid);
             due = Instant::now() + Duration::from_secs(1);
         }
         self.record.paid = Some(paid);
@@ -357,7 +357,7 @@ pub async fn follow(
     let mut pause = Duration::from_millis(150);
     while granted.elapsed() < ORDER_TIMEOUT {
         let response = context.client.send(Step::Status, due, ApiRequest::get(&path, &account.cookie)).await;
-        match response.good().and_then(|body: OrderResponse| body.status()) {
+        match response.good().map(|body: OrderResponse| body.order.status) {
             Some(OrderStatus::Unpaid | OrderStatus::Paid) => {
                 record.persisted_after = Some(granted.elapsed());
                 context.recorder.order_persisted(granted.elapsed());

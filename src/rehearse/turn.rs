@@ -8,8 +8,9 @@ use tokio::time::Instant;
 
 use super::measure::{Milestone, ResponseClass, Step};
 use super::shopper::{PressOutcome, SimulatedShopper};
-use crate::http::{EntryResponse, LineResponse, PlaceResponse, Serving};
+use crate::http::{EntryResponse, LineResponse, PlaceResponse};
 use crate::measure::VisitOutcome;
+use domain::waiting_room::Place;
 use domain::{DrawState, Phase};
 
 /// Failed requests in a row before a shopper gives up.
@@ -69,11 +70,11 @@ impl SimulatedShopper<'_> {
     }
 
     /// The place, once the list is locked.
-    async fn own_place(&mut self) -> Option<Serving> {
+    async fn own_place(&mut self) -> Option<Place> {
         let path = format!("/api/sales/{}/place", self.context.sale);
         let answer = self.get(Step::Turn, Instant::now(), &path).await;
         let PlaceResponse { place } = answer.good()?;
-        Some(Serving { segment: place.segment, number: place.number? })
+        Some(Place { segment: place.segment, number: place.number? })
     }
 
     /// Enters once the draw is open, and takes the order if it is given one.
