@@ -151,7 +151,7 @@ impl Payments {
 
     /// Whether all that take an amount open in WeChat's own browser.
     pub fn open_in_wechat(&self, amount: Money) -> bool {
-        self.taking(amount).all(|provider| provider.opens_in_wechat())
+        self.taking(amount).all(|provider| provider.facts().opens_in_wechat)
     }
 
     /// Whether a provider takes payments and top-ups.
@@ -166,7 +166,7 @@ impl Payments {
 
     /// Whether a provider is the sandbox or in a test mode, so that orders are paid without money.
     pub fn is_test(&self) -> bool {
-        self.providers.offered.iter().any(|provider| provider.is_test())
+        self.providers.offered.iter().any(|provider| provider.facts().is_test)
     }
 
     fn has_provider(&self) -> bool {

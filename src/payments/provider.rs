@@ -22,20 +22,11 @@ use store::{Checkout, Dispute, Payment, Refund};
 /// Takes money from payers and gives it back.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// The provider's name in the database, in requests, and in the address of its reports.
-    fn name(&self) -> &'static str;
+    /// What the provider is. It never changes.
+    fn facts(&self) -> ProviderFacts<'_>;
 
-    /// The shop's account at the provider, as reports name it.
-    fn merchant(&self) -> &str;
-
-    /// Whether the provider is in a test mode, in which no money moves.
-    fn is_test(&self) -> bool {
-        false
-    }
-
-    /// Whether the provider's page or app opens in WeChat's own browser.
-    fn opens_in_wechat(&self) -> bool {
-        true
+    fn name(&self) -> &'static str {
+        self.facts().name
     }
 
     /// Whether the provider can take exactly this amount of this currency.
@@ -64,16 +55,6 @@ pub trait Provider: Send + Sync {
     /// [`PaymentError::BadSignature`], also when it was signed too long before `now`; [`PaymentError::Malformed`].
     async fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Option<Report>, PaymentError>;
 
-    /// The answer to a report that was accepted. A report that is answered otherwise comes again.
-    fn accepted(&self) -> (StatusCode, &'static str) {
-        (StatusCode::NO_CONTENT, "")
-    }
-
-    /// How the provider's days are billed. `None`: it has no bills.
-    fn billing(&self) -> Option<Billing> {
-        None
-    }
-
     /// What the provider moved on a day that is over. `None`: it has no bill of this day, because nothing moved, or because it
     /// is not there yet.
     async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
@@ -84,15 +65,35 @@ pub trait Provider: Send + Sync {
     async fn dispute(&self, id: &str) -> anyhow::Result<Option<Report>> {
         anyhow::bail!("{} has no dispute {id}", self.name())
     }
+}
 
+#[derive(Debug, Clone, Copy)]
+pub struct ProviderFacts<'a> {
+    /// The provider's name in the database, in requests, and in the address of its reports.
+    pub name: &'static str,
+    /// The shop's account at the provider, as reports name it.
+    pub merchant: &'a str,
+    /// Whether the provider is in a test mode, in which no money moves.
+    pub is_test: bool,
+    /// Whether the provider's page or app opens in WeChat's own browser.
+    pub opens_in_wechat: bool,
+    /// How the provider's days are billed. `None`: it has no bills.
+    pub billing: Option<Billing>,
+    /// The answer to a report that was accepted. A report that is answered otherwise comes again.
+    pub accepted: (StatusCode, &'static str),
     /// The JSON with which the provider wants a report to be refused. `None`: it looks at the status only.
-    fn refused(&self) -> Option<&'static str> {
-        None
+    pub refused: Option<&'static str>,
+}
+
+impl ProviderFacts<'_> {
+    pub fn new<'a>(name: &'static str, merchant: &'a str) -> ProviderFacts<'a> {
+        let accepted = (StatusCode::NO_CONTENT, "");
+        ProviderFacts { name, merchant, is_test: false, opens_in_wechat: true, billing: None, accepted, refused: None }
     }
 }
 
 /// The lines of a bill, some at a time, so that a bill of any size can be read.
-pub type Bill<'a> = BoxStream<'a, anyhow::Result<BillPage>>;
+pub(crate) type Bill<'a> = BoxStream<'a, anyhow::Result<BillPage>>;
 
 /// Some lines of a bill, and the disputes that moved money there.
 #[derive(Debug, Default)]
@@ -116,7 +117,7 @@ pub struct Billing {
 
 impl Billing {
     /// The beginning and the end of a day.
-    pub fn bounds(&self, day: Date) -> Option<(Timestamp, Timestamp)> {
+    pub(crate) fn bounds(&self, day: Date) -> Option<(Timestamp, Timestamp)> {
         let begin = |day: Date| self.zone.to_timestamp(day.at(0, 0, 0, 0)).ok();
         Some((begin(day)?, begin(day.tomorrow().ok()?)?))
     }

@@ -26,12 +26,12 @@ impl Payments {
         if let Some(report) = provider.read(headers, body, self.store.now().await?).await? {
             self.apply(provider, report).await?;
         }
-        Ok(provider.accepted())
+        Ok(provider.facts().accepted)
     }
 
     /// The JSON with which a provider wants a report to be refused.
     pub fn refused(&self, provider: &str) -> Option<&'static str> {
-        self.provider(provider).ok()?.refused()
+        self.provider(provider).ok()?.facts().refused
     }
 
     pub(super) async fn apply(&self, provider: &dyn Provider, mut report: Report) -> Result<(), PaymentError> {
@@ -40,7 +40,7 @@ impl Payments {
             report.reason = format!("impossible amount of {} {}", amount.amount, amount.currency.as_str());
             return Ok(self.open_case(&report, CaseKind::Mismatched).await?);
         }
-        if let Some(merchant) = report.merchant.take_if(|merchant| merchant != provider.merchant()) {
+        if let Some(merchant) = report.merchant.take_if(|merchant| merchant != provider.facts().merchant) {
             report.reason = format!("payment of another merchant, {merchant}");
             return Ok(self.open_case(&report, CaseKind::UnknownPayment).await?);
         }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 use uuid::Uuid;
 
-use super::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report, ReportKind};
+use super::provider::{Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Report, ReportKind};
 use super::webhook::{self, Webhook, WebhookClient};
 use super::{CONCURRENCY, PaymentError};
 use base::signing::{self, ShopSecret};
@@ -142,16 +142,8 @@ impl Sandbox {
 
 #[async_trait]
 impl Provider for Sandbox {
-    fn name(&self) -> &'static str {
-        "sandbox"
-    }
-
-    fn merchant(&self) -> &str {
-        &self.merchant
-    }
-
-    fn is_test(&self) -> bool {
-        true
+    fn facts(&self) -> ProviderFacts<'_> {
+        ProviderFacts { is_test: true, ..ProviderFacts::new("sandbox", &self.merchant) }
     }
 
     fn takes(&self, _: Money) -> bool {

@@ -58,7 +58,7 @@ impl Payments {
 
     fn with_bills(&self) -> impl Iterator<Item = (&dyn Provider, Billing)> {
         let all = self.providers.offered.iter().chain(&self.providers.retired);
-        all.filter_map(|provider| Some((&**provider, provider.billing()?)))
+        all.filter_map(|provider| Some((&**provider, provider.facts().billing?)))
     }
 
     /// The provider of this name, if the day is over there.

@@ -18,7 +18,7 @@ use domain::ledger::money;
 use domain::{Locale, Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, SaleId, UserId};
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
-use payments::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
+use payments::provider::{Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Report};
 use payments::{PayerChoice, PaymentError, Payments, Providers};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -190,12 +190,8 @@ impl Books {
 
 #[async_trait]
 impl Provider for Liar {
-    fn name(&self) -> &'static str {
-        "liar"
-    }
-
-    fn merchant(&self) -> &str {
-        "liar"
+    fn facts(&self) -> ProviderFacts<'_> {
+        ProviderFacts::new("liar", "liar")
     }
 
     fn takes(&self, _: Money) -> bool {

@@ -30,7 +30,7 @@ use url::form_urlencoded::{self, Serializer};
 use crate::PaymentError;
 use crate::china::{BILLING, id_in, in_china, is_yuan, merchant, number, shortened};
 use crate::https::HttpsClient;
-use crate::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report, ReportKind};
+use crate::provider::{Bill, Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Report, ReportKind};
 use base::clock::Clock;
 use base::config::AlipayConfig;
 use base::tls::ClientTls;
@@ -254,21 +254,15 @@ fn joined<K: AsRef<str>>(parameters: &BTreeMap<K, String>) -> String {
 
 #[async_trait]
 impl Provider for Alipay {
-    fn name(&self) -> &'static str {
-        "alipay"
-    }
-
-    fn merchant(&self) -> &str {
-        &self.merchant
-    }
-
-    fn is_test(&self) -> bool {
-        self.config.is_test
-    }
-
-    /// WeChat opens no page of Alipay.
-    fn opens_in_wechat(&self) -> bool {
-        false
+    fn facts(&self) -> ProviderFacts<'_> {
+        ProviderFacts {
+            is_test: self.config.is_test,
+            // WeChat opens no page of Alipay.
+            opens_in_wechat: false,
+            billing: Some(BILLING),
+            accepted: (StatusCode::OK, "success"),
+            ..ProviderFacts::new("alipay", &self.merchant)
+        }
     }
 
     fn takes(&self, amount: Money) -> bool {
@@ -351,25 +345,6 @@ impl Provider for Alipay {
     }
 
     async fn read(&self, _: &HeaderMap, body: &[u8], _: Timestamp) -> Result<Option<Report>, PaymentError> {
-        self.report(body).await
-    }
-
-    fn billing(&self) -> Option<Billing> {
-        Some(BILLING)
-    }
-
-    async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
-        self.bill_of(day).await
-    }
-
-    fn accepted(&self) -> (StatusCode, &'static str) {
-        (StatusCode::OK, "success")
-    }
-}
-
-impl Alipay {
-    /// Verifies a notice and reads it.
-    async fn report(&self, body: &[u8]) -> Result<Option<Report>, PaymentError> {
         let mut form: BTreeMap<String, String> = form_urlencoded::parse(body).into_owned().collect();
         let sign = form.remove("sign").ok_or(PaymentError::BadSignature)?;
         form.remove("sign_type");
@@ -408,6 +383,12 @@ impl Alipay {
         }))
     }
 
+    async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
+        self.bill_of(day).await
+    }
+}
+
+impl Alipay {
     /// The amount of a refund. A notice tells the sum of all refunds of its trade, so Alipay is asked.
     async fn refunded(&self, payment: &str, refund: &str) -> Result<Money, PaymentError> {
         let made = self.made(payment, refund).await.map_err(PaymentError::Provider)?;

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::notices::Dispute;
-use super::{List, Metadata, Stripe, from_stripe};
-use crate::provider::{Bill, BillPage, Provider};
+use super::{BILLING, List, Metadata, Stripe, from_stripe};
+use crate::provider::{Bill, BillPage};
 use domain::settlement::{BillLine, Movement};
 
 /// Transactions per request: the most that Stripe takes.
@@ -43,7 +43,7 @@ struct Source {
 
 impl Stripe {
     pub(super) fn bill_of(&self, day: Date) -> anyhow::Result<Bill<'_>> {
-        let bounds = self.billing().and_then(|billing| billing.bounds(day)).context("a day that does not exist")?;
+        let bounds = BILLING.bounds(day).context("a day that does not exist")?;
         let pages = stream::try_unfold(Some(String::new()), move |after| async move {
             let Some(after) = after else { return Ok::<_, anyhow::Error>(None) };
             let after = if after.is_empty() { after } else { format!("&starting_after={after}") };

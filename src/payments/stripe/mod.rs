@@ -27,7 +27,7 @@ use url::form_urlencoded;
 
 use crate::PaymentError;
 use crate::https::HttpsClient;
-use crate::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
+use crate::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Report};
 use base::config::StripeConfig;
 use base::tls::ClientTls;
 use domain::{Currency, Money};
@@ -271,17 +271,10 @@ impl Stripe {
 
 #[async_trait]
 impl Provider for Stripe {
-    fn name(&self) -> &'static str {
-        "stripe"
-    }
-
-    /// Reports do not name the shop's own account. A signature proves it, so what is left to compare is the mode.
-    fn merchant(&self) -> &str {
-        notices::mode(!self.is_test)
-    }
-
-    fn is_test(&self) -> bool {
-        self.is_test
+    fn facts(&self) -> ProviderFacts<'_> {
+        // Reports do not name the shop's own account. A signature proves it, so what is left to compare is the mode.
+        let merchant = notices::mode(!self.is_test);
+        ProviderFacts { is_test: self.is_test, billing: Some(BILLING), ..ProviderFacts::new("stripe", merchant) }
     }
 
     fn takes(&self, amount: Money) -> bool {
@@ -364,10 +357,6 @@ impl Provider for Stripe {
             Ok(made) => made.outcome(),
             Err(refusal) => RefundOutcome::Failed(refusal.message),
         })
-    }
-
-    fn billing(&self) -> Option<Billing> {
-        Some(BILLING)
     }
 
     async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {

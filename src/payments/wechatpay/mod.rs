@@ -27,7 +27,7 @@ use url::form_urlencoded::byte_serialize;
 use crate::PaymentError;
 use crate::china::{self, id_in, in_china, merchant, number, shortened};
 use crate::https::{Answer, HttpsClient};
-use crate::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report, ReportKind};
+use crate::provider::{Bill, Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Report, ReportKind};
 use base::clock::Clock;
 use base::config::WechatPayConfig;
 use base::tls::ClientTls;
@@ -263,21 +263,15 @@ fn refusal(status: StatusCode, body: &[u8]) -> anyhow::Result<Refusal> {
 
 #[async_trait]
 impl Provider for WechatPay {
-    fn name(&self) -> &'static str {
-        "wechatpay"
-    }
-
-    fn merchant(&self) -> &str {
-        &self.merchant
-    }
-
-    fn is_test(&self) -> bool {
-        self.config.is_test
-    }
-
-    /// Its page for browsers refuses WeChat's own, where only JSAPI pays.
-    fn opens_in_wechat(&self) -> bool {
-        false
+    fn facts(&self) -> ProviderFacts<'_> {
+        ProviderFacts {
+            is_test: self.config.is_test,
+            // Its page for browsers refuses WeChat's own, where only JSAPI pays.
+            opens_in_wechat: false,
+            billing: Some(china::BILLING),
+            refused: Some(r#"{"code":"FAIL","message":"not accepted"}"#),
+            ..ProviderFacts::new("wechatpay", &self.merchant)
+        }
     }
 
     fn takes(&self, amount: Money) -> bool {
@@ -358,19 +352,16 @@ impl Provider for WechatPay {
 
     async fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Option<Report>, PaymentError> {
         self.verify(headers, body, now).await?;
-        self.report(body)
-    }
-
-    fn billing(&self) -> Option<Billing> {
-        Some(china::BILLING)
+        let notice: Notice = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
+        match notice.event_type.as_str() {
+            "TRANSACTION.SUCCESS" => self.payment_report(notice),
+            "REFUND.SUCCESS" | "REFUND.ABNORMAL" | "REFUND.CLOSED" => self.refund_report(notice),
+            _ => Ok(None),
+        }
     }
 
     async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
         self.bill_of(day).await
-    }
-
-    fn refused(&self) -> Option<&'static str> {
-        Some(r#"{"code":"FAIL","message":"not accepted"}"#)
     }
 }
 
@@ -397,16 +388,6 @@ struct RefundAmount {
 }
 
 impl WechatPay {
-    /// The report in the body of a notice whose signature is verified.
-    fn report(&self, body: &[u8]) -> Result<Option<Report>, PaymentError> {
-        let notice: Notice = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
-        match notice.event_type.as_str() {
-            "TRANSACTION.SUCCESS" => self.payment_report(notice),
-            "REFUND.SUCCESS" | "REFUND.ABNORMAL" | "REFUND.CLOSED" => self.refund_report(notice),
-            _ => Ok(None),
-        }
-    }
-
     fn payment_report(&self, notice: Notice) -> Result<Option<Report>, PaymentError> {
         let order: Transaction = self.opened(&notice)?;
         if order.trade_state != "SUCCESS" {
