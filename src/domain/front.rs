@@ -305,21 +305,12 @@ mod tests {
         ] {
             assert!(front.allowed(allowed).is_some(), "{allowed}");
         }
-        for refused in [
-            "https://shop.example/dropped",
-            "https://shop.example/drop/../account",
-            "https://shop.example/drop/%2e%2e/account",
-            "http://shop.example/drop",
-            "https://shop.example:8443/drop",
-            "https://shop.example.evil.example/drop",
-            "https://shop.example@evil.example/drop",
-            "https://evil.example/https://shop.example/drop",
-            "//shop.example/drop",
-            "https:\\\\evil.example\\drop",
-            "javascript:alert(1)//https://shop.example/drop",
-            "/drop",
-            "",
-        ] {
+        let refused = "https://shop.example/dropped https://shop.example/drop/../account \
+            https://shop.example/drop/%2e%2e/account http://shop.example/drop https://shop.example:8443/drop \
+            https://shop.example.evil.example/drop https://shop.example@evil.example/drop \
+            https://evil.example/https://shop.example/drop //shop.example/drop \
+            javascript:alert(1)//https://shop.example/drop /drop";
+        for refused in refused.split(' ').chain(["https:\\\\evil.example\\drop", ""]) {
             assert_eq!(front.allowed(refused), None, "{refused}");
         }
     }

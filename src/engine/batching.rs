@@ -339,15 +339,15 @@ mod tests {
         }
     }
 
-    fn batcher(batch_key: fn(Bucket) -> BatchKey) -> Batcher<Recorder> {
-        let recorder = Recorder { batch_key, calls: Mutex::default(), permits: Semaphore::new(0), max_calls: 1 };
+    fn batcher(batch_key: fn(Bucket) -> BatchKey, max_calls: usize) -> Batcher<Recorder> {
+        let recorder = Recorder { batch_key, calls: Mutex::default(), permits: Semaphore::new(0), max_calls };
         Batcher::new(Arc::new(recorder), Arc::new(Metrics::default()))
     }
 
     /// Sale and number of claims in each call, when these numbers of claims on sales 1, 2, … arrive while a claim on sale 0 is
     /// being decided.
     async fn calls(batch_key: fn(Bucket) -> BatchKey, claims: &[usize]) -> Vec<Vec<(i64, usize)>> {
-        let batcher = batcher(batch_key);
+        let batcher = batcher(batch_key, 1);
         let bucket = |sale: usize| Bucket::whole(SaleId(sale as i64));
         let claim = |sale, n| {
             let batcher = batcher.clone();
@@ -395,7 +395,7 @@ mod tests {
 
     #[tokio::test]
     async fn full_queue_of_one_sale_refuses_only_its_own_claims() {
-        let batcher = batcher(|_| BatchKey::Shared);
+        let batcher = batcher(|_| BatchKey::Shared, 1);
         let claim = |sale| batcher.claim(Bucket::whole(SaleId(sale)), 0, None);
         let mut waiting: Vec<_> = (0..MAX_PENDING_PER_BUCKET).map(|_| Box::pin(claim(1))).collect();
         for claim in &mut waiting {
@@ -407,7 +407,7 @@ mod tests {
 
     #[tokio::test]
     async fn queue_survives_a_panic() {
-        let batcher = batcher(|_| BatchKey::Shared);
+        let batcher = batcher(|_| BatchKey::Shared, 1);
         batcher.backend.permits.add_permits(2);
         let claim = |n| batcher.claim(Bucket::whole(SaleId(1)), n, None);
         assert!(matches!(claim(POISON).await, Err(NoDecision::Unknown(_))));
@@ -416,13 +416,7 @@ mod tests {
 
     #[tokio::test]
     async fn calls_of_one_queue_run_side_by_side_up_to_their_limit() {
-        let recorder = Recorder {
-            batch_key: |_| BatchKey::Shared,
-            calls: Mutex::default(),
-            permits: Semaphore::new(0),
-            max_calls: 2,
-        };
-        let batcher = Batcher::new(Arc::new(recorder), Arc::new(Metrics::default()));
+        let batcher = batcher(|_| BatchKey::Shared, 2);
         let mut answers = Vec::new();
         for n in 0..5 {
             let one = batcher.clone();

@@ -67,3 +67,24 @@ pub mod redis;
 // What a process knows of sales and of its services.
 pub mod catalogue;
 pub mod health;
+
+#[cfg(test)]
+mod fixture {
+    use base::clock::Clock;
+    use base::config::sqlite_in;
+    use domain::{Bilingual, Sale};
+    use store::{GoodsDraft, SaleDraft, Store};
+    use tempfile::TempDir;
+
+    /// A store in a directory, and a sale of a phone in it.
+    pub(crate) async fn store_with(draft: SaleDraft) -> (TempDir, Store, Sale) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&sqlite_in(dir.path())).unwrap();
+        store.migrate().await.unwrap();
+        let (now, text) = (Clock::system().now(), Bilingual::new("手机", "Phone"));
+        let goods = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
+        let goods_id = store.goods().put(None, goods, "test", now).await.unwrap().unwrap().id;
+        let sale = store.sales().create(&SaleDraft { goods_id, ..draft }, "test", now).await.unwrap();
+        (dir, store, sale)
+    }
+}

@@ -208,14 +208,9 @@ mod tests {
         ] {
             assert_eq!(read(&format!("smtp_url = '{url}'")).unwrap().smtp.unwrap().is_encrypted(), encrypted, "{url}");
         }
-        for wrong in [
-            "http://mail.example",
-            "smtp://mail.example?tls=opportunistic",
-            "smtps://mail.example?tls=required",
-            "smtp://mail.example/path",
-            "smtp://user@mail.example",
-            "smtp:///",
-        ] {
+        let wrong = "http://mail.example smtp://mail.example?tls=opportunistic smtps://mail.example?tls=required \
+            smtp://mail.example/path smtp://user@mail.example smtp:///";
+        for wrong in wrong.split(' ') {
             let error = format!("{:#}", read(&format!("smtp_url = '{wrong}'")).unwrap_err());
             assert!(error.contains("SECKILL_SMTP_URL") && !error.contains(wrong), "{wrong}: {error}");
         }

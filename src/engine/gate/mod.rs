@@ -334,11 +334,12 @@ mod tests {
 
     use super::*;
     use crate::batching::Unavailable;
+    use crate::fixture::store_with;
     use crate::stock::{Facts, Winners};
-    use base::config::{Config, sqlite_in};
+    use base::config::Config;
     use domain::sale::SaleState;
-    use domain::{Bilingual, Currency, Money, Rush, SaleMode, Window};
-    use store::{GoodsDraft, SaleDraft, Store};
+    use domain::{Currency, Money, Window};
+    use store::SaleDraft;
 
     /// Facts of a sold-out sale.
     const SOLD_OUT: Facts = Facts {
@@ -352,66 +353,33 @@ mod tests {
         waited_units: 0,
     };
 
-    fn sold_out(buckets: &[Bucket]) -> Vec<(SaleId, Facts)> {
-        buckets.iter().filter_map(|bucket| Some((bucket.sale()?, SOLD_OUT))).collect()
-    }
-
-    /// A source whose list of winners never arrives.
+    /// A source of sold-out sales with an empty list of winners, which never arrives or is from a server that had granted
+    /// this many units.
     #[derive(Default)]
-    struct EndlessWinners {
+    struct SoldOut {
         reads: AtomicU32,
+        granted: Option<AtomicU32>,
     }
 
     #[async_trait]
-    impl FactSource for EndlessWinners {
+    impl FactSource for SoldOut {
         async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
             self.reads.fetch_add(1, Ordering::Relaxed);
-            Ok(sold_out(buckets))
+            Ok(buckets.iter().filter_map(|bucket| Some((bucket.sale()?, SOLD_OUT))).collect())
         }
 
         async fn winners(&self, _: &[Bucket]) -> Result<Winners, Unavailable> {
-            std::future::pending().await
+            let Some(granted) = &self.granted else { return std::future::pending().await };
+            Ok(Winners { users: Vec::new(), granted: granted.load(Ordering::Relaxed).into() })
         }
-    }
-
-    /// A source with an empty list of winners, from a server that had granted this many units.
-    struct WinnersAsOf(AtomicU32);
-
-    #[async_trait]
-    impl FactSource for WinnersAsOf {
-        async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
-            Ok(sold_out(buckets))
-        }
-
-        async fn winners(&self, _: &[Bucket]) -> Result<Winners, Unavailable> {
-            Ok(Winners { users: Vec::new(), granted: self.0.load(Ordering::Relaxed).into() })
-        }
-    }
-
-    async fn create_sale(store: &Store) {
-        let (now, text) = (Clock::system().now(), Bilingual::new("手机", "Phone"));
-        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
-        let goods = store.goods().put(None, draft, "test", now).await.unwrap().unwrap();
-        let draft = SaleDraft {
-            goods_id: goods.id,
-            price: Money::new(1, Currency::CNY),
-            list_price: None,
-            total: 9,
-            per_user_limit: 1,
-            window: Window { opens_at: Some(now), closes_at: None },
-            rush: Rush::default(),
-            mode: SaleMode::Rush,
-            eligibility: Default::default(),
-        };
-        store.sales().create(&draft, "test", now).await.unwrap();
     }
 
     /// A gate for one sale.
     async fn gate_on(source: Arc<dyn FactSource>) -> (Gate, SaleId) {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&sqlite_in(dir.path())).unwrap();
-        store.migrate().await.unwrap();
-        create_sale(&store).await;
+        let window = Window { opens_at: Some(Clock::system().now()), closes_at: None };
+        let price = Money::new(1, Currency::CNY);
+        let draft = SaleDraft { price, total: 9, per_user_limit: 1, window, ..SaleDraft::blank() };
+        let (_dir, store, _) = store_with(draft).await;
         let catalogue = Arc::new(Catalogue::new(store));
         catalogue.refresh().await.unwrap();
         let sale = catalogue.active()[0];
@@ -423,18 +391,18 @@ mod tests {
     /// The facts and the list may come from different servers.
     #[tokio::test]
     async fn list_of_winners_from_a_server_that_lags_excludes_no_one() {
-        let source = Arc::new(WinnersAsOf(AtomicU32::new(8)));
+        let source = Arc::new(SoldOut { granted: Some(AtomicU32::new(8)), ..SoldOut::default() });
         let (gate, sale) = gate_on(source.clone()).await;
         gate.refresh_winners().await;
         assert!(gate.request_admission(UserId(Uuid::now_v7()), sale).is_ok(), "the ninth unit may be this user's");
-        source.0.store(9, Ordering::Relaxed);
+        source.granted.as_ref().unwrap().store(9, Ordering::Relaxed);
         gate.refresh_winners().await;
         assert_eq!(gate.request_admission(UserId(Uuid::now_v7()), sale).err(), Some(Refusal::SoldOut));
     }
 
     #[tokio::test]
     async fn long_list_of_winners_does_not_delay_facts() {
-        let source = Arc::new(EndlessWinners::default());
+        let source = Arc::new(SoldOut::default());
         let (gate, sale) = gate_on(source.clone()).await;
         let stop = CancellationToken::new();
         let read = async {

@@ -175,12 +175,11 @@ impl SaleStatus {
 mod tests {
     use super::*;
 
-    fn poll(phase: Phase, opens_at: Option<i64>) -> i64 {
+    fn rush(phase: Phase, opens_at: Option<i64>) -> SaleStatus {
         let opens_at = opens_at.map(|ms| Timestamp::from_millisecond(ms).unwrap());
-        let window = Window { opens_at, closes_at: None };
-        let status = SaleStatus {
+        SaleStatus {
             phase,
-            window,
+            window: Window { opens_at, closes_at: None },
             remaining: 1,
             total: 1,
             per_user_limit: 1,
@@ -191,8 +190,7 @@ mod tests {
             spread: None,
             booked: None,
             access: None,
-        };
-        status.poll_after_ms(Timestamp::UNIX_EPOCH)
+        }
     }
 
     #[test]
@@ -200,21 +198,7 @@ mod tests {
         use domain::SpreadSeed;
         let at = |ms| Timestamp::from_millisecond(ms).unwrap();
         let spread = Spread { seed: SpreadSeed::new([1; 32]), width_ms: 10_000 };
-        let window = Window { opens_at: Some(at(5_000)), closes_at: None };
-        let open = SaleStatus {
-            phase: Phase::Open,
-            window,
-            remaining: 1,
-            total: 1,
-            per_user_limit: 1,
-            buckets: 1,
-            mode: ModeName::Rush,
-            without_token: None,
-            spread_ms: 10_000,
-            spread: Some(spread),
-            booked: None,
-            access: None,
-        };
+        let open = SaleStatus { spread_ms: 10_000, spread: Some(spread), ..rush(Phase::Open, Some(5_000)) };
         let user = UserId(uuid::Uuid::from_u128(3));
         let moment = open.awaited_moment(user, at(5_000)).unwrap();
         assert!(at(5_000) < moment && moment < at(15_000), "{moment}");
@@ -234,6 +218,7 @@ mod tests {
 
     #[test]
     fn waiting_client_polls_more_often_near_the_start_and_never_rarely() {
+        let poll = |phase, opens_at| rush(phase, opens_at).poll_after_ms(Timestamp::UNIX_EPOCH);
         let waits = [Some(86_400_000), Some(60_000), Some(10_000), Some(4_000), Some(-5), None];
         assert_eq!(waits.map(|opens| poll(Phase::Upcoming, opens)), [5_000, 5_000, 2_500, 1_000, 1_000, 5_000]);
         assert!(poll(Phase::Open, None) < poll(Phase::SoldOut, None));

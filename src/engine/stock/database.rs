@@ -210,33 +210,18 @@ impl FactSource for DatabaseStock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::store_with;
     use base::clock::Clock;
-    use base::config::sqlite_in;
-    use domain::{Bilingual, Currency, Money, Rush, SaleMode, Window};
-    use store::{GoodsDraft, SaleChange, SaleDraft};
+    use domain::{Currency, Money, Rush};
+    use store::{SaleChange, SaleDraft};
 
     #[tokio::test]
     async fn buckets_of_a_sale_share_its_units() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&sqlite_in(dir.path())).unwrap();
-        store.migrate().await.unwrap();
-        let (clock, text) = (Clock::system(), Bilingual::new("手机", "Phone"));
-        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
-        let goods = store.goods().put(None, draft, "test", clock.now()).await.unwrap().unwrap();
-        let draft = SaleDraft {
-            goods_id: goods.id,
-            price: Money::new(100, Currency::CNY),
-            list_price: None,
-            total: 3,
-            per_user_limit: 2,
-            window: Window { opens_at: None, closes_at: None },
-            rush: Rush { buckets: 2, ..Rush::default() },
-            mode: SaleMode::Rush,
-            eligibility: Default::default(),
-        };
-        let sale = store.sales().create(&draft, "test", clock.now()).await.unwrap();
-        let start = SaleChange::Start { at: clock.now() };
-        let sale = store.sales().change(sale.id, &start, "test", clock.now()).await.unwrap();
+        let (price, rush) = (Money::new(100, Currency::CNY), Rush { buckets: 2, ..Rush::default() });
+        let draft = SaleDraft { price, total: 3, per_user_limit: 2, rush, ..SaleDraft::blank() };
+        let (_dir, store, sale) = store_with(draft).await;
+        let now = Clock::system().now();
+        let sale = store.sales().change(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
 
         let stock = DatabaseStock::new(store.clone(), Duration::from_secs(60));
         let claim = |n, quantity| Claim {
