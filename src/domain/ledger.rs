@@ -20,30 +20,14 @@ pub const TOP_UP_LIMITS: std::ops::RangeInclusive<i64> = 100..=5_000_000;
 /// Bounds of the deposit of a sale, in minor units.
 pub const DEPOSIT_LIMITS: std::ops::RangeInclusive<i64> = 100..=1_000_000;
 
-/// Why an amount cannot be added to a wallet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TopUpRefusal {
-    #[error("wallets hold {} only", CURRENCY.as_str())]
-    WrongCurrency,
-    #[error("the amount is outside the bounds of one top-up")]
-    OutOfBounds,
-}
-
-impl TopUpRefusal {
-    /// The code of the field `amount`.
-    pub fn code(self) -> &'static str {
-        match self {
-            TopUpRefusal::WrongCurrency => "bad_currency",
-            TopUpRefusal::OutOfBounds => "top_up_bounds",
-        }
-    }
-}
-
 /// Checks currency and bounds of one top-up.
-pub fn check_top_up(amount: Money) -> Result<(), TopUpRefusal> {
+///
+/// # Errors
+/// The code of the field `amount`.
+pub fn check_top_up(amount: Money) -> Result<(), &'static str> {
     match amount {
-        Money { currency, .. } if currency != CURRENCY => Err(TopUpRefusal::WrongCurrency),
-        Money { amount, .. } if !TOP_UP_LIMITS.contains(&amount) => Err(TopUpRefusal::OutOfBounds),
+        Money { currency, .. } if currency != CURRENCY => Err("bad_currency"),
+        Money { amount, .. } if !TOP_UP_LIMITS.contains(&amount) => Err("top_up_bounds"),
         _ => Ok(()),
     }
 }

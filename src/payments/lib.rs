@@ -42,7 +42,7 @@ pub use wechatpay::WechatPay;
 use accounts::LinkDigests;
 use base::metrics::Metrics;
 use base::signing::ShopSecret;
-use domain::ledger::{TopUpRefusal, check_top_up};
+use domain::ledger::check_top_up;
 use domain::{Locale, Money, Order, PaymentId, UserId};
 use provider::{Charge, Provider};
 use store::{Checkout, NewPayment, PaymentPurpose, Store, StoreError, WalletPaymentOutcome};
@@ -63,8 +63,9 @@ pub enum PaymentError {
     /// The wallet or the order has too many unpaid payments.
     #[error("too many payments were started")]
     TooMany,
-    #[error(transparent)]
-    TopUp(#[from] TopUpRefusal),
+    /// The code of the field `amount`.
+    #[error("the amount cannot be added to a wallet: {0}")]
+    TopUp(&'static str),
     #[error("the webhook's signature is missing or wrong, or it is too old")]
     BadSignature,
     #[error("the webhook's body is malformed")]
@@ -196,7 +197,7 @@ impl Payments {
 
     /// Starts a payment into a user's wallet.
     pub async fn top_up(&self, user: UserId, amount: Money, choice: PayerChoice) -> Result<Begun, PaymentError> {
-        check_top_up(amount)?;
+        check_top_up(amount).map_err(PaymentError::TopUp)?;
         let now = self.store.now().await?;
         self.charge(PaymentPurpose::TopUp(user), amount, now + TOP_UP_LIFETIME, choice, now).await
     }

@@ -234,7 +234,7 @@ pub async fn top_up_by_form(
             let choice = top_up_choice(visitor.locale, &form.from, back, phone);
             match shop.payments.top_up(session.user_id, amount, choice).await {
                 Ok(begun) => return Ok(redirect_to_checkout(&shop, visitor.locale, &begun)),
-                Err(PaymentError::TopUp(refusal)) => refusal.code(),
+                Err(PaymentError::TopUp(code)) => code,
                 Err(error) => return Err(error.into()),
             }
         }

@@ -215,7 +215,7 @@ problems_of! {
         PaymentError::NeedsAddress => Code::ShippingAddressNeeded,
         PaymentError::NoProvider => Code::PaymentsOff,
         PaymentError::TooMany => Problem::new(Code::RateLimited).retry_after(60),
-        PaymentError::TopUp(refusal) => Problem::invalid_field("amount", refusal.code()),
+        PaymentError::TopUp(code) => Problem::invalid_field("amount", code),
         PaymentError::Store(error) => error,
         error @ PaymentError::Provider(..) => Problem::new(Code::Unavailable).cause(error),
     }
