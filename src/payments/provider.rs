@@ -12,6 +12,7 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::Offset;
+use serde::Deserialize;
 
 use super::PaymentError;
 use domain::settlement::BillLine;
@@ -89,6 +90,31 @@ impl ProviderFacts<'_> {
     pub fn new<'a>(name: &'static str, merchant: &'a str) -> ProviderFacts<'a> {
         let accepted = (StatusCode::NO_CONTENT, "");
         ProviderFacts { name, merchant, is_test: false, opens_in_wechat: true, billing: None, accepted, refused: None }
+    }
+}
+
+/// Why a provider did not do what it was asked for. Asking again changes nothing.
+#[derive(Debug, Deserialize)]
+pub(super) struct Refusal {
+    #[serde(default)]
+    pub(super) code: String,
+    #[serde(default)]
+    pub(super) message: String,
+}
+
+/// What a provider was asked for. `Ok(Err)`: it refused, and nothing happened.
+pub(super) type Asked<T> = anyhow::Result<Result<T, Refusal>>;
+
+/// What was found. `None`: the provider refused because it does not have it, as `is_unknown` tells by the code.
+pub(super) fn found<T>(
+    answer: Result<T, Refusal>,
+    is_unknown: impl FnOnce(&str) -> bool,
+    error: impl FnOnce(Refusal) -> anyhow::Error,
+) -> anyhow::Result<Option<T>> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(refusal) if is_unknown(&refusal.code) => Ok(None),
+        Err(refusal) => Err(error(refusal)),
     }
 }
 

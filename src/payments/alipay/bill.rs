@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
-use super::Alipay;
+use super::{Alipay, refused};
 use crate::china::{Columns, Lines, bill, bill_amount, from_china, id_in, lines, unpacked};
-use crate::provider::Bill;
+use crate::provider::{Bill, found};
 use domain::settlement::{BillLine, Movement};
 use domain::{Currency, Money};
 
@@ -31,11 +31,9 @@ struct BillFile {
 impl Alipay {
     pub(super) async fn bill_of(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
         let asked = json!({"bill_type": "trade", "bill_date": day.to_string()});
-        let url = match self.ask::<BillFile>("alipay.data.dataservice.bill.downloadurl.query", &asked).await? {
-            Ok(at) => at.bill_download_url,
-            Err(refusal) if refusal.code.eq_ignore_ascii_case("isp.bill_not_exist") => return Ok(None),
-            Err(refusal) => return Err(refusal.error()),
-        };
+        let answer = self.ask::<BillFile>("alipay.data.dataservice.bill.downloadurl.query", &asked).await?;
+        let at = found(answer, |code| code.eq_ignore_ascii_case("isp.bill_not_exist"), refused)?;
+        let Some(BillFile { bill_download_url: url }) = at else { return Ok(None) };
         // Addresses begin with http:// at times. Nothing but TLS says that the file is Alipay's.
         let url = match url.strip_prefix("http://") {
             Some(rest) if !self.config.is_test => format!("https://{rest}"),

@@ -30,7 +30,10 @@ use url::form_urlencoded::{self, Serializer};
 use crate::PaymentError;
 use crate::china::{BILLING, id_in, in_china, is_yuan, merchant, number, shortened};
 use crate::https::HttpsClient;
-use crate::provider::{Bill, Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Report, ReportKind};
+use crate::provider::{
+    Asked, Bill, Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Refusal, Report, ReportKind,
+    found,
+};
 use base::clock::Clock;
 use base::config::AlipayConfig;
 use base::tls::ClientTls;
@@ -98,21 +101,12 @@ struct Outcome {
     sub_msg: String,
 }
 
-/// Why Alipay did not do what it was asked for. Asking again changes nothing.
-#[derive(Debug)]
-struct Refusal {
-    code: String,
-    message: String,
+fn refused(Refusal { code, message }: Refusal) -> anyhow::Error {
+    anyhow::anyhow!("Alipay refused: {message} ({code})")
 }
 
-impl Refusal {
-    fn is_unknown_trade(&self) -> bool {
-        self.code == "ACQ.TRADE_NOT_EXIST"
-    }
-
-    fn error(self) -> anyhow::Error {
-        anyhow::anyhow!("Alipay refused: {} ({})", self.message, self.code)
-    }
+fn is_unknown_trade(code: &str) -> bool {
+    code == "ACQ.TRADE_NOT_EXIST"
 }
 
 impl Trade {
@@ -177,8 +171,7 @@ impl Alipay {
         Ok(parameters)
     }
 
-    /// `Ok(Err)`: Alipay refused, and nothing happened.
-    async fn ask<T: DeserializeOwned>(&self, method: &str, content: &Value) -> anyhow::Result<Result<T, Refusal>> {
+    async fn ask<T: DeserializeOwned>(&self, method: &str, content: &Value) -> Asked<T> {
         let mut parameters = self.signed(method, content, None)?;
         // The gateway takes the content from the body. The rest stands in the address, where it looks for the charset.
         let content = parameters.remove("biz_content").unwrap_or_default();
@@ -222,27 +215,19 @@ impl Alipay {
 
     /// The trade of a payment; `None` if Alipay does not have it.
     async fn trade(&self, id: PaymentId) -> anyhow::Result<Option<Trade>> {
-        match self.ask::<Trade>("alipay.trade.query", &json!({"out_trade_no": number(id.0)})).await? {
-            Ok(trade) => {
-                ensure!(trade.out_trade_no == number(id.0), "Alipay answered about another trade");
-                Ok(Some(trade))
-            }
-            Err(refusal) if refusal.is_unknown_trade() => Ok(None),
-            Err(refusal) => Err(refusal.error()),
-        }
+        let answer = self.ask::<Trade>("alipay.trade.query", &json!({"out_trade_no": number(id.0)})).await?;
+        let trade = found(answer, is_unknown_trade, refused)?;
+        let is_asked_for = trade.as_ref().is_none_or(|trade| trade.out_trade_no == number(id.0));
+        ensure!(is_asked_for, "Alipay answered about another trade");
+        Ok(trade)
     }
 
     /// The amount of a refund that was made under this number, if there is one.
     async fn made(&self, payment: &str, refund: &str) -> anyhow::Result<Option<Money>> {
         let content = json!({"out_trade_no": payment, "out_request_no": refund});
-        match self.ask::<FoundRefund>("alipay.trade.fastpay.refund.query", &content).await? {
-            Ok(found) if found.refund_status == "REFUND_SUCCESS" => {
-                yuan(&found.refund_amount).map(Some).context("a refund without an amount")
-            }
-            Ok(_) => Ok(None),
-            Err(refusal) if refusal.is_unknown_trade() => Ok(None),
-            Err(refusal) => Err(refusal.error()),
-        }
+        let answer = self.ask::<FoundRefund>("alipay.trade.fastpay.refund.query", &content).await?;
+        let made = found(answer, is_unknown_trade, refused)?.filter(|made| made.refund_status == "REFUND_SUCCESS");
+        made.map(|made| yuan(&made.refund_amount).context("a refund without an amount")).transpose()
     }
 }
 
@@ -291,7 +276,7 @@ impl Provider for Alipay {
             page("alipay.trade.wap.pay", &content)?
         } else if self.config.shows_code {
             let begun = self.ask::<Precreated>("alipay.trade.precreate", &content).await?;
-            let text = begun.map_err(Refusal::error)?.qr_code;
+            let text = begun.map_err(refused)?.qr_code;
             Checkout::Scan { text, expires_at: charge.expires_at.min(charge.begun_at + MAX_SCAN_LIFETIME) }
         } else {
             content["product_code"] = "FAST_INSTANT_TRADE_PAY".into();
@@ -309,7 +294,7 @@ impl Provider for Alipay {
         let refusal = match self.ask::<Value>("alipay.trade.close", &content).await? {
             Ok(_) => return Ok(ChargeState::Closed),
             // A payer who has the address may still open it. Begun in the last minute, it lasts longer than the order waits.
-            Err(refusal) if refusal.is_unknown_trade() => {
+            Err(refusal) if is_unknown_trade(&refusal.code) => {
                 let now = self.clock.now();
                 let is_over = payment.expires_at.is_none_or(|ends| ends + MIN_LIFETIME + CLOCK_TOLERANCE <= now);
                 return Ok(if is_over { ChargeState::Closed } else { ChargeState::Open });
@@ -318,7 +303,7 @@ impl Provider for Alipay {
         };
         // It was paid or closed before. What it became decides.
         match self.find(payment).await? {
-            ChargeState::Open => Err(refusal.error()),
+            ChargeState::Open => Err(refused(refusal)),
             ended => Ok(ended),
         }
     }
@@ -338,7 +323,7 @@ impl Provider for Alipay {
             Ok(refunded) if refunded.fund_change == "Y" => Ok(RefundOutcome::Done),
             Ok(_) => Ok(self.made(&payment, &id).await?.map_or(RefundOutcome::Pending, |_| RefundOutcome::Done)),
             // The merchant's balance may be enough later.
-            Err(refusal) if refusal.code == "ACQ.SELLER_BALANCE_NOT_ENOUGH" => Err(refusal.error()),
+            Err(refusal) if refusal.code == "ACQ.SELLER_BALANCE_NOT_ENOUGH" => Err(refused(refusal)),
             // `ACQ.TRADE_HAS_FINISHED`: Alipay refunds for three months, or as long as the contract says.
             Err(refusal) => Ok(RefundOutcome::Failed(format!("{} ({})", refusal.message, refusal.code))),
         }

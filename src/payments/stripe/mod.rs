@@ -27,7 +27,9 @@ use url::form_urlencoded;
 
 use crate::PaymentError;
 use crate::https::HttpsClient;
-use crate::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Report};
+use crate::provider::{
+    Asked, Bill, Billing, Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Refusal, Report, found,
+};
 use base::config::StripeConfig;
 use base::tls::ClientTls;
 use domain::{Currency, Money};
@@ -110,24 +112,17 @@ struct Intent {
     metadata: Option<Metadata>,
 }
 
-/// Why Stripe did not do what it was asked for. Asking again changes nothing.
-#[derive(Debug, Deserialize)]
-struct Refusal {
-    #[serde(default)]
-    message: String,
-    #[serde(default)]
-    code: String,
-}
-
-impl Refusal {
-    fn error(self) -> anyhow::Error {
-        anyhow::anyhow!("Stripe refused: {}", self.message)
-    }
-}
-
 #[derive(Deserialize)]
 struct RefusalBody {
     error: Refusal,
+}
+
+fn refused(refusal: Refusal) -> anyhow::Error {
+    anyhow::anyhow!("Stripe refused: {}", refusal.message)
+}
+
+fn is_missing(code: &str) -> bool {
+    code == "resource_missing"
 }
 
 impl Session {
@@ -188,17 +183,11 @@ impl Stripe {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
-        self.ask(Method::GET, path, "", None).await?.map_err(Refusal::error)
+        self.ask(Method::GET, path, "", None).await?.map_err(refused)
     }
 
-    /// `key`: requests with the same key take effect once. `Ok(Err)`: Stripe refused, and nothing happened.
-    async fn ask<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        form: &str,
-        key: Option<&str>,
-    ) -> anyhow::Result<Result<T, Refusal>> {
+    /// `key`: requests with the same key take effect once.
+    async fn ask<T: DeserializeOwned>(&self, method: Method, path: &str, form: &str, key: Option<&str>) -> Asked<T> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.api));
         if !form.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
@@ -230,11 +219,7 @@ impl Stripe {
     /// `None`: there is no such session in this account and mode.
     async fn session(&self, reference: &str) -> anyhow::Result<Option<Session>> {
         let path = format!("/v1/checkout/sessions/{reference}");
-        match self.ask(Method::GET, &path, "", None).await? {
-            Ok(session) => Ok(Some(session)),
-            Err(refusal) if refusal.code == "resource_missing" => Ok(None),
-            Err(refusal) => Err(refusal.error()),
-        }
+        found(self.ask(Method::GET, &path, "", None).await?, is_missing, refused)
     }
 
     async fn intent(&self, intent: &str) -> anyhow::Result<Intent> {
@@ -305,7 +290,7 @@ impl Provider for Stripe {
             ("cancel_url", &format!("{}{}", self.shop, charge.return_path)),
         ]);
         let begun = self.ask(Method::POST, "/v1/checkout/sessions", &form, Some(&format!("payment-{id}"))).await?;
-        let session: Session = begun.map_err(Refusal::error)?;
+        let session: Session = begun.map_err(refused)?;
         ensure!(session.total()? == charge.amount, "Stripe asks for another amount");
         let url = session.url.context("a session without an address")?;
         ensure!(
@@ -364,11 +349,11 @@ impl Provider for Stripe {
     }
 
     async fn dispute(&self, id: &str) -> anyhow::Result<Option<Report>> {
-        match self.ask::<notices::Dispute>(Method::GET, &format!("/v1/disputes/{id}"), "", None).await? {
-            Ok(found) => self.dispute_report(found).await,
+        let answer = self.ask::<notices::Dispute>(Method::GET, &format!("/v1/disputes/{id}"), "", None).await?;
+        match found(answer, is_missing, refused)? {
+            Some(found) => self.dispute_report(found).await,
             // It is of another account or mode, whose keys the shop had before.
-            Err(refusal) if refusal.code == "resource_missing" => Ok(None),
-            Err(refusal) => Err(refusal.error()),
+            None => Ok(None),
         }
     }
 

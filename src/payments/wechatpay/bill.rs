@@ -5,14 +5,14 @@ use std::fs::File;
 
 use anyhow::{Context, bail, ensure};
 use axum::body::Bytes;
-use axum::http::{HeaderValue, Method, Request, header};
+use axum::http::{Method, Request, Uri};
 use jiff::civil::Date;
 use ring::digest;
 use serde::Deserialize;
 
-use super::{USER_AGENT, WechatPay, signatures};
+use super::{WechatPay, refused};
 use crate::china::{Columns, bill, bill_amount, from_china, id_in, lines};
-use crate::provider::Bill;
+use crate::provider::{Bill, found};
 use domain::settlement::{BillLine, Movement};
 use domain::{Currency, hex};
 
@@ -30,13 +30,9 @@ struct BillFile {
 impl WechatPay {
     pub(super) async fn bill_of(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
         let path = format!("/v3/bill/tradebill?bill_date={day}&bill_type=ALL");
-        let at = match self.ask::<BillFile>(Method::GET, &path, None).await? {
-            Ok(at) => at,
-            Err(refusal) if matches!(refusal.code.as_str(), "NO_STATEMENT_EXIST" | "STATEMENT_CREATING") => {
-                return Ok(None);
-            }
-            Err(refusal) => return Err(refusal.error()),
-        };
+        let is_none = |code: &str| matches!(code, "NO_STATEMENT_EXIST" | "STATEMENT_CREATING");
+        let answer = self.ask::<BillFile>(Method::GET, &path, None).await?;
+        let Some(at) = found(answer, is_none, refused)? else { return Ok(None) };
         ensure!(at.hash_type == "SHA1", "a bill with the unknown checksum {}", at.hash_type);
         let mut sum = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
         let file = self.client.download(&self.download(&at.download_url)?, |part| sum.update(part)).await?;
@@ -47,18 +43,9 @@ impl WechatPay {
 
     fn download(&self, url: &str) -> anyhow::Result<Request<Bytes>> {
         ensure!(url.starts_with("https://") || self.config.is_test, "a bill at an address that is not https");
-        let mut request =
-            Request::get(url).header(header::ACCEPT, "application/json").header(header::USER_AGENT, USER_AGENT);
-        if let Some(id) = self.signatures.public_key_id() {
-            request = request.header(signatures::SERIAL, id);
-        }
-        let mut request = request.body(Bytes::new())?;
-        let path = request.uri().path_and_query().context("a bill without an address")?.as_str();
-        let signed = self.signatures.authorization(&Method::GET, path, self.clock.now(), "")?;
-        let mut signed = HeaderValue::from_str(&signed)?;
-        signed.set_sensitive(true);
-        request.headers_mut().insert(header::AUTHORIZATION, signed);
-        Ok(request)
+        let uri: Uri = url.parse()?;
+        let path = uri.path_and_query().context("a bill without an address")?.as_str();
+        self.signed(Method::GET, url, path, String::new())
     }
 }
 

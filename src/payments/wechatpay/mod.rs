@@ -27,7 +27,10 @@ use url::form_urlencoded::byte_serialize;
 use crate::PaymentError;
 use crate::china::{self, id_in, in_china, merchant, number, shortened};
 use crate::https::{Answer, HttpsClient};
-use crate::provider::{Bill, Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Report, ReportKind};
+use crate::provider::{
+    Asked, Bill, Charge, ChargeState, Charged, Provider, ProviderFacts, RefundOutcome, Refusal, Report, ReportKind,
+    found,
+};
 use base::clock::Clock;
 use base::config::WechatPayConfig;
 use base::tls::ClientTls;
@@ -86,23 +89,12 @@ struct WechatRefund {
     status: String,
 }
 
-/// Why WeChat Pay did not do what it was asked for. Asking again changes nothing.
-#[derive(Debug, Deserialize)]
-struct Refusal {
-    #[serde(default)]
-    code: String,
-    #[serde(default)]
-    message: String,
+fn refused(Refusal { code, message }: Refusal) -> anyhow::Error {
+    anyhow::anyhow!("WeChat Pay refused: {message} ({code})")
 }
 
-impl Refusal {
-    fn is_unknown_order(&self) -> bool {
-        matches!(self.code.as_str(), "ORDER_NOT_EXIST" | "ORDERNOTEXIST" | "RESOURCE_NOT_EXISTS")
-    }
-
-    fn error(self) -> anyhow::Error {
-        anyhow::anyhow!("WeChat Pay refused: {} ({})", self.message, self.code)
-    }
+fn is_unknown_order(code: &str) -> bool {
+    matches!(code, "ORDER_NOT_EXIST" | "ORDERNOTEXIST" | "RESOURCE_NOT_EXISTS")
 }
 
 fn yuan() -> String {
@@ -164,13 +156,7 @@ impl WechatPay {
         self.transaction(PaymentId(uuid::Uuid::now_v7())).await.map(drop)
     }
 
-    /// `Ok(Err)`: WeChat Pay refused, and nothing happened.
-    async fn ask<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> anyhow::Result<Result<T, Refusal>> {
+    async fn ask<T: DeserializeOwned>(&self, method: Method, path: &str, body: Option<&Value>) -> Asked<T> {
         let answer = self.send(method, path, body).await?;
         // A refusal may come from a server before the one that signs.
         if answer.status.is_success() || answer.headers.contains_key(signatures::SIGNATURE) {
@@ -186,8 +172,13 @@ impl WechatPay {
 
     async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
         let body = body.map(Value::to_string).unwrap_or_default();
+        self.client.send(&self.signed(method, &format!("{}{path}", self.config.api), path, body)?).await
+    }
+
+    /// A request with the merchant's signature, which covers the path as WeChat Pay knows it.
+    fn signed(&self, method: Method, url: &str, path: &str, body: String) -> anyhow::Result<Request<Bytes>> {
         let signed = self.signatures.authorization(&method, path, self.clock.now(), &body)?;
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.config.api));
+        let mut request = Request::builder().method(method).uri(url);
         if !body.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
@@ -197,26 +188,23 @@ impl WechatPay {
         request = request.header(header::ACCEPT, "application/json").header(header::USER_AGENT, USER_AGENT);
         let mut signed = HeaderValue::from_str(&signed)?;
         signed.set_sensitive(true);
-        self.client.send(&request.header(header::AUTHORIZATION, signed).body(Bytes::from(body))?).await
+        Ok(request.header(header::AUTHORIZATION, signed).body(Bytes::from(body))?)
     }
 
     /// The order of a payment; `None` if WeChat Pay does not have it.
     async fn transaction(&self, id: PaymentId) -> anyhow::Result<Option<Transaction>> {
         let number = number(id.0);
         let path = format!("/v3/pay/transactions/out-trade-no/{number}?mchid={}", self.config.mchid);
-        match self.ask::<Transaction>(Method::GET, &path, None).await? {
-            Ok(found) => {
-                let is_ours = found.mchid == self.config.mchid && found.appid == self.config.appid;
-                ensure!(is_ours && found.out_trade_no == number, "WeChat Pay answered about another order");
-                Ok(Some(found))
-            }
-            Err(refusal) if refusal.is_unknown_order() => Ok(None),
-            Err(refusal) => Err(refusal.error()),
+        let order = found(self.ask::<Transaction>(Method::GET, &path, None).await?, is_unknown_order, refused)?;
+        if let Some(order) = &order {
+            let is_ours = order.mchid == self.config.mchid && order.appid == self.config.appid;
+            ensure!(is_ours && order.out_trade_no == number, "WeChat Pay answered about another order");
         }
+        Ok(order)
     }
 
     /// Begins an order, by the address for a phone if there is one.
-    async fn begin(&self, charge: &Charge, phone: Option<IpAddr>) -> anyhow::Result<Result<Value, Refusal>> {
+    async fn begin(&self, charge: &Charge, phone: Option<IpAddr>) -> Asked<Value> {
         let ends = lifetime_end(charge);
         let title = if charge.title.trim().is_empty() { &charge.subject } else { &charge.title };
         let mut order = json!({
@@ -288,7 +276,7 @@ impl Provider for WechatPay {
             }
             begun => begun,
         };
-        let begun = begun.map_err(Refusal::error)?;
+        let begun = begun.map_err(refused)?;
         let told =
             |name: &str| begun[name].as_str().map(str::to_owned).with_context(|| format!("an order without {name}"));
         let checkout = match phone {
@@ -317,12 +305,12 @@ impl Provider for WechatPay {
         let path = format!("/v3/pay/transactions/out-trade-no/{}/close", number(payment.id.0));
         let refusal = match self.ask::<()>(Method::POST, &path, Some(&json!({"mchid": self.config.mchid}))).await? {
             Ok(()) => return Ok(ChargeState::Closed),
-            Err(refusal) if refusal.is_unknown_order() => return Ok(ChargeState::Closed),
+            Err(refusal) if is_unknown_order(&refusal.code) => return Ok(ChargeState::Closed),
             Err(refusal) => refusal,
         };
         // It was paid or closed before. What it became decides.
         match self.transaction(payment.id).await?.map_or(Ok(ChargeState::Closed), |found| found.state())? {
-            ChargeState::Open => Err(refusal.error()),
+            ChargeState::Open => Err(refused(refusal)),
             ended => Ok(ended),
         }
     }
@@ -345,7 +333,7 @@ impl Provider for WechatPay {
                 Ok(outcome(&made.status))
             }
             // The merchant's balance may be enough later.
-            Err(refusal) if refusal.code == "NOT_ENOUGH" => Err(refusal.error()),
+            Err(refusal) if refusal.code == "NOT_ENOUGH" => Err(refused(refusal)),
             Err(refusal) => Ok(RefundOutcome::Failed(refusal.message)),
         }
     }

@@ -19,7 +19,7 @@ use secrecy::ExposeSecret;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{WechatPay, refusal};
+use super::{WechatPay, refusal, refused};
 use crate::PaymentError;
 use base::config::WechatPayConfig;
 use base::locked;
@@ -174,7 +174,7 @@ impl WechatPay {
     pub(super) async fn fetch_certificates(&self) -> anyhow::Result<()> {
         let answer = self.send(Method::GET, "/v3/certificates", None).await?;
         if !answer.status.is_success() {
-            let refused = refusal(answer.status, &answer.body)?.error();
+            let refused = refused(refusal(answer.status, &answer.body)?);
             return Err(
                 refused.context("no certificate of WeChat Pay; accounts without one need SECKILL_WECHATPAY_PUBLIC_KEY")
             );
