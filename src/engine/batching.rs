@@ -24,6 +24,9 @@ use domain::Bucket;
 #[error("the stock is not available: {0}")]
 pub struct Unavailable(pub String);
 
+/// What a backend answers, if it does.
+pub type Reply<T> = Result<T, Unavailable>;
+
 /// Buckets per call. Redis decides this many in less than a millisecond.
 const MAX_BUCKETS_PER_CALL: usize = 64;
 /// Pending claims per bucket. Further claims are refused at once: they would wait longer than shoppers do.
@@ -70,7 +73,7 @@ pub trait BatchHandler: Send + Sync + 'static {
     const MAX_CLAIMS: usize = 256;
 
     /// Decides batches that have the same key. Returns a result per batch: one decision per claim, in their order.
-    async fn decide(&self, batches: &[Batch<Self::Claim>]) -> Vec<Result<Vec<Self::Decision>, Unavailable>>;
+    async fn decide(&self, batches: &[Batch<Self::Claim>]) -> Vec<Reply<Vec<Self::Decision>>>;
 
     /// The batch queue for claims on this bucket.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
@@ -93,7 +96,7 @@ struct PendingClaim<D: BatchHandler> {
     claim: D::Claim,
     counters: Option<Arc<D::Counters>>,
     since: Instant,
-    answer: oneshot::Sender<Result<D::Decision, Unavailable>>,
+    answer: oneshot::Sender<Reply<D::Decision>>,
 }
 
 /// The pending claims of one call.
@@ -289,7 +292,7 @@ impl<D: BatchHandler> Batcher<D> {
         }
     }
 
-    fn answer(&self, pending: PendingClaim<D>, decision: Result<D::Decision, Unavailable>, now: Instant) {
+    fn answer(&self, pending: PendingClaim<D>, decision: Reply<D::Decision>, now: Instant) {
         D::count(&self.metrics, pending.counters.as_deref(), decision.as_ref().ok(), now - pending.since);
         // The client may have disconnected; the decision stands.
         let _ = pending.answer.send(decision);
@@ -322,7 +325,7 @@ mod tests {
         type Decision = usize;
         type Counters = ();
 
-        async fn decide(&self, batches: &[Batch<usize>]) -> Vec<Result<Vec<usize>, Unavailable>> {
+        async fn decide(&self, batches: &[Batch<usize>]) -> Vec<Reply<Vec<usize>>> {
             let call = batches.iter().map(|batch| (batch.bucket.sale().unwrap().0, batch.claims.len()));
             self.calls.lock().unwrap().push(call.collect());
             self.permits.acquire().await.unwrap().forget();

@@ -333,7 +333,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::batching::Unavailable;
+    use crate::batching::Reply;
     use crate::fixture::store_with;
     use crate::stock::{Facts, Winners};
     use base::config::Config;
@@ -363,12 +363,12 @@ mod tests {
 
     #[async_trait]
     impl FactSource for SoldOut {
-        async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+        async fn facts(&self, buckets: &[Bucket]) -> Reply<Vec<(SaleId, Facts)>> {
             self.reads.fetch_add(1, Ordering::Relaxed);
             Ok(buckets.iter().filter_map(|bucket| Some((bucket.sale()?, SOLD_OUT))).collect())
         }
 
-        async fn winners(&self, _: &[Bucket]) -> Result<Winners, Unavailable> {
+        async fn winners(&self, _: &[Bucket]) -> Reply<Winners> {
             let Some(granted) = &self.granted else { return std::future::pending().await };
             Ok(Winners { users: Vec::new(), granted: granted.load(Ordering::Relaxed).into() })
         }

@@ -287,6 +287,9 @@ pub enum PacketPageError {
 
 refusal_from!(PacketPageError: Store(StoreError));
 
+/// A page of packets, or of something with a packet each.
+type PacketPage<T> = Result<Page<T, PacketId>, PacketPageError>;
+
 /// A packet with the names of its giver and its luckiest user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketView {
@@ -317,12 +320,7 @@ impl Packets {
     }
 
     /// The packets that a user or the shop gave, newest first, beginning after packet `before`.
-    pub async fn given(
-        &self,
-        giver: Giver,
-        before: Option<PacketId>,
-        limit: usize,
-    ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
+    pub async fn given(&self, giver: Giver, before: Option<PacketId>, limit: usize) -> PacketPage<PacketView> {
         // A packet of another giver is an unknown cursor too, so cursors cannot be used to find packets.
         let before = self.cursor(before, |packet| packet.giver == giver).await?;
         let packets = self.parts.store.packets().given(giver, before.as_ref(), limit as i64 + 1).await?;
@@ -330,11 +328,7 @@ impl Packets {
     }
 
     /// All packets, for the staff: newest first, beginning after packet `before`.
-    pub async fn all(
-        &self,
-        before: Option<PacketId>,
-        limit: usize,
-    ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
+    pub async fn all(&self, before: Option<PacketId>, limit: usize) -> PacketPage<PacketView> {
         let before = self.cursor(before, |_| true).await?;
         let packets = self.parts.store.packets().list(before.as_ref(), limit as i64 + 1).await?;
         self.page_of(packets, limit).await
@@ -346,7 +340,7 @@ impl Packets {
         user: UserId,
         before: Option<PacketId>,
         limit: usize,
-    ) -> Result<Page<(ShareClaim, PacketView), PacketId>, PacketPageError> {
+    ) -> PacketPage<(ShareClaim, PacketView)> {
         let mark = match before {
             Some(id) => {
                 let claim =
@@ -372,7 +366,7 @@ impl Packets {
         packet.map(Some).ok_or(PacketPageError::UnknownCursor)
     }
 
-    async fn page_of(&self, packets: Vec<Packet>, limit: usize) -> Result<Page<PacketView, PacketId>, PacketPageError> {
+    async fn page_of(&self, packets: Vec<Packet>, limit: usize) -> PacketPage<PacketView> {
         Ok(Page::cut(self.with_names(packets).await?, limit, |view| view.packet.id))
     }
 

@@ -26,7 +26,7 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-use crate::batching::{Batch, BatchHandler, BatchKey, Batcher, NoDecision, Unavailable};
+use crate::batching::{Batch, BatchHandler, BatchKey, Batcher, NoDecision, Reply};
 use crate::gate::UserLimit;
 use base::clock::Clock;
 use base::metrics::Metrics;
@@ -67,13 +67,13 @@ pub trait ShareBackend: Send + Sync + 'static {
 
     /// Decides batches of users, each batch on one bucket. Returns one result per batch, with one decision per user in
     /// their order.
-    async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Result<Vec<ShareDecision>, Unavailable>>;
+    async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Reply<Vec<ShareDecision>>>;
 
     /// Claims on buckets with the same key are gathered together.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
 
     /// The user's share in a bucket, also if the claim has not reached the database yet.
-    async fn share_of(&self, bucket: Bucket, user: UserId) -> Result<Option<Share>, Unavailable>;
+    async fn share_of(&self, bucket: Bucket, user: UserId) -> Reply<Option<Share>>;
 }
 
 /// Adapts a [`ShareBackend`] to the [`Batcher`].
@@ -85,7 +85,7 @@ impl BatchHandler for ShareClaims {
     type Decision = ShareDecision;
     type Counters = ();
 
-    async fn decide(&self, batches: &[Batch<UserId>]) -> Vec<Result<Vec<ShareDecision>, Unavailable>> {
+    async fn decide(&self, batches: &[Batch<UserId>]) -> Vec<Reply<Vec<ShareDecision>>> {
         self.0.claim(batches).await
     }
 
@@ -298,7 +298,7 @@ impl DatabaseShares {
         DatabaseShares { store }
     }
 
-    async fn take_shares(&self, bucket: Bucket, users: &[UserId]) -> Result<Vec<ShareDecision>, Unavailable> {
+    async fn take_shares(&self, bucket: Bucket, users: &[UserId]) -> Reply<Vec<ShareDecision>> {
         let Some(packet) = bucket.packet() else { return Ok(vec![ShareDecision::NotLoaded; users.len()]) };
         let decide =
             |packet: &Packet, held: &HashMap<_, _>, free: &[Share], now| decide(packet, held, free, users, now);
@@ -314,7 +314,7 @@ impl ShareBackend for DatabaseShares {
         vec![Bucket::whole(packet)]
     }
 
-    async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Result<Vec<ShareDecision>, Unavailable>> {
+    async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Reply<Vec<ShareDecision>>> {
         let mut results = Vec::with_capacity(batches.len());
         for Batch { bucket, claims } in batches {
             results.push(self.take_shares(*bucket, claims).await);
@@ -326,7 +326,7 @@ impl ShareBackend for DatabaseShares {
         BatchKey::Bucket(bucket)
     }
 
-    async fn share_of(&self, _bucket: Bucket, _user: UserId) -> Result<Option<Share>, Unavailable> {
+    async fn share_of(&self, _bucket: Bucket, _user: UserId) -> Reply<Option<Share>> {
         // A claim is a row of the database, which the caller has queried already.
         Ok(None)
     }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use boxed::boxed;
 use redis::{AsyncCommands, Cmd, Script, Value};
 
-use crate::batching::{Batch, BatchKey, Unavailable};
+use crate::batching::{Batch, BatchKey, Reply, Unavailable};
 use crate::packets::directory::PacketDirectory;
 use crate::packets::{ShareBackend, ShareDecision};
 use crate::redis::connection::RedisConnection;
@@ -86,10 +86,7 @@ impl RedisShares {
     }
 
     /// The state of each bucket; `None` where it is not loaded, and an error where its server does not answer.
-    pub async fn survey(
-        &self,
-        buckets: &[Bucket],
-    ) -> Result<Vec<Result<Option<LoadedShares>, Unavailable>>, Unavailable> {
+    pub async fn survey(&self, buckets: &[Bucket]) -> Reply<Vec<Reply<Option<LoadedShares>>>> {
         let answers = self.master.each(buckets, |pipe, bucket| {
             pipe.hmget(keys::hash(bucket), &["Epoch", "State", "Expires", "Server"]);
             pipe.llen(keys::unclaimed(bucket)).hlen(keys::users(bucket)).xlen(keys::outbox(bucket));
@@ -106,7 +103,7 @@ impl RedisShares {
         staged: &mut Staged,
         unclaimed: &[Share],
         users: &[(UserId, Share)],
-    ) -> Result<(), Unavailable> {
+    ) -> Reply<()> {
         let (list, hash) = (keys::loading(bucket, epoch), keys::loading_users(bucket, epoch));
         for chunk in unclaimed.chunks(PAGE_SIZE) {
             let mut pipe = redis::pipe();
@@ -128,14 +125,7 @@ impl RedisShares {
 
     /// Creates a bucket from its staging keys. Returns `false` if another process has created it already. A bucket that
     /// is loaded `closed` grants nothing until [`crate::redis::replay::open`] is called.
-    pub async fn load(
-        &self,
-        bucket: Bucket,
-        packet: &Packet,
-        epoch: i64,
-        closed: bool,
-        staged: Staged,
-    ) -> Result<bool, Unavailable> {
+    pub async fn load(&self, bucket: Bucket, packet: &Packet, epoch: i64, closed: bool, staged: Staged) -> Reply<bool> {
         let mut call = self.scripts.load.key(keys::hash(bucket));
         call.key(keys::unclaimed(bucket)).key(keys::users(bucket));
         call.key(keys::loading(bucket, epoch)).key(keys::loading_users(bucket, epoch));
@@ -152,23 +142,23 @@ impl RedisShares {
         }
     }
 
-    pub(crate) async fn set_expiry(&self, bucket: Bucket, epoch: i64, packet: &Packet) -> Result<(), Unavailable> {
+    pub(crate) async fn set_expiry(&self, bucket: Bucket, epoch: i64, packet: &Packet) -> Reply<()> {
         self.set(bucket, epoch, "Expires", &packet.expires_at.as_millisecond().to_string()).await
     }
 
     /// Ends the granting of shares for good.
-    pub async fn close(&self, bucket: Bucket, epoch: i64) -> Result<(), Unavailable> {
+    pub async fn close(&self, bucket: Bucket, epoch: i64) -> Reply<()> {
         self.set(bucket, epoch, "State", "closed").await
     }
 
-    async fn set(&self, bucket: Bucket, epoch: i64, field: &str, value: &str) -> Result<(), Unavailable> {
+    async fn set(&self, bucket: Bucket, epoch: i64, field: &str, value: &str) -> Reply<()> {
         let mut call = self.scripts.set.key(keys::hash(bucket));
         let _: i64 = call.arg(epoch).arg(field).arg(value).invoke_async(&mut self.master.clone()).await?;
         Ok(())
     }
 
     /// One page of users, and the cursor of the next page or 0. A user may appear twice.
-    pub async fn users(&self, bucket: Bucket, cursor: u64) -> Result<(u64, Vec<(UserId, Share)>), Unavailable> {
+    pub async fn users(&self, bucket: Bucket, cursor: u64) -> Reply<(u64, Vec<(UserId, Share)>)> {
         let mut scan = redis::cmd("HSCAN");
         scan.arg(keys::users(bucket)).arg(cursor).arg("COUNT").arg(PAGE_SIZE);
         let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut self.master.clone()).await?;
@@ -177,7 +167,7 @@ impl RedisShares {
     }
 
     /// Appends claims that were lost before they reached the database to the outbox again.
-    pub async fn send_again(&self, bucket: Bucket, claims: &[(UserId, Share)], at_ms: i64) -> Result<(), Unavailable> {
+    pub async fn send_again(&self, bucket: Bucket, claims: &[(UserId, Share)], at_ms: i64) -> Reply<()> {
         let words: Vec<String> =
             claims.iter().map(|(user, share)| format!("{} {share}", ShortId::of(user.0))).collect();
         let mut add = redis::cmd("XADD");
@@ -206,7 +196,7 @@ impl RedisShares {
         call
     }
 
-    fn decisions(&self, batch: &Batch<UserId>, answer: Vec<Value>) -> Result<Vec<ShareDecision>, Unavailable> {
+    fn decisions(&self, batch: &Batch<UserId>, answer: Vec<Value>) -> Reply<Vec<ShareDecision>> {
         let users = &batch.claims;
         let [answers @ .., Value::BulkString(server), Value::Int(epoch)] = answer.as_slice() else {
             return Ok(vec![ShareDecision::NotLoaded; users.len()]);
@@ -229,14 +219,14 @@ impl RedisShares {
     }
 
     /// Deletes a bucket's keys.
-    pub async fn unload(&self, bucket: Bucket) -> Result<(), Unavailable> {
+    pub async fn unload(&self, bucket: Bucket) -> Reply<()> {
         let names = [keys::hash, keys::unclaimed, keys::users, keys::outbox, keys::replayed];
         let _: i64 = self.master.clone().unlink(&names.map(|name| name(bucket))).await?;
         Ok(())
     }
 }
 
-fn loaded_shares(answers: &[Value]) -> Result<Option<LoadedShares>, Unavailable> {
+fn loaded_shares(answers: &[Value]) -> Reply<Option<LoadedShares>> {
     let [fields, unclaimed, users, outbox, server] = answers else { return Err(malformed("a survey")) };
     let fields: Vec<Option<String>> = parse(fields, "a packet")?;
     let [Some(epoch), Some(state), Some(expires), Some(granting)] = fields.as_slice() else { return Ok(None) };
@@ -262,7 +252,7 @@ impl ShareBackend for RedisShares {
         all[first..].iter().chain(&all[..first]).copied().collect()
     }
 
-    async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Result<Vec<ShareDecision>, Unavailable>> {
+    async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Reply<Vec<ShareDecision>>> {
         let _unanswered = self.grants.begin_call();
         let calls = batches.iter().map(|batch| self.claim_call(batch)).collect();
         let answers = self.scripts.claim.send(calls, &self.master).await;
@@ -273,13 +263,13 @@ impl ShareBackend for RedisShares {
         self.master.batch_key(bucket)
     }
 
-    async fn share_of(&self, bucket: Bucket, user: UserId) -> Result<Option<Share>, Unavailable> {
+    async fn share_of(&self, bucket: Bucket, user: UserId) -> Reply<Option<Share>> {
         let share: Option<String> = self.master.clone().hget(keys::users(bucket), ShortId::of(user.0)).await?;
         share.map(|share| share.parse().map_err(|()| malformed("a share"))).transpose()
     }
 }
 
-fn decision(value: &Value) -> Result<ShareDecision, Unavailable> {
+fn decision(value: &Value) -> Reply<ShareDecision> {
     let text = match value {
         Value::Int(0) => return Ok(ShareDecision::Empty),
         Value::Int(-1) => return Ok(ShareDecision::NotOpen),
@@ -304,7 +294,7 @@ impl ReplayGrants for RedisShares {
         &self.master
     }
 
-    async fn replay(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> Result<Replayed, Unavailable> {
+    async fn replay(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> Reply<Replayed> {
         let mut call = self.scripts.keep.key(keys::hash(bucket));
         call.key(keys::unclaimed(bucket)).key(keys::users(bucket)).key(keys::outbox(bucket));
         for (user, share) in grants {

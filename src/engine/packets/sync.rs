@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::redis::{LoadedShares, RedisShares, Staged};
-use crate::batching::Unavailable;
+use crate::batching::Reply;
 use crate::pipeline::outbox;
 use crate::pipeline::rabbit::Monitor;
 use crate::pipeline::recovery::{Action, KeyState, Recovery, SERVE_TIMEOUT};
@@ -335,10 +335,7 @@ impl PacketSync {
 
     /// The state of each packet's buckets in Redis; `None` if one of them is not loaded, and an error if the server of one
     /// does not answer.
-    async fn survey_all(
-        &self,
-        packets: &[Packet],
-    ) -> Result<Vec<Result<Option<Vec<LoadedShares>>, Unavailable>>, Unavailable> {
+    async fn survey_all(&self, packets: &[Packet]) -> Reply<Vec<Reply<Option<Vec<LoadedShares>>>>> {
         let all: Vec<Bucket> = packets.iter().flat_map(buckets).collect();
         let mut survey = self.shares.survey(&all).await?;
         let of_packet = |packet: &Packet| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use boxed::boxed;
 use jiff::Timestamp;
 use redis::aio::ConnectionLike;
-use redis::{RedisError, Value, from_redis_value_ref};
+use redis::{RedisResult, Value, from_redis_value_ref};
 use tracing::error;
 
 use crate::catalogue::Catalogue;
@@ -66,7 +66,7 @@ pub async fn oldest(
     connection: &mut impl ConnectionLike,
     bucket: Bucket,
     after: Option<&str>,
-) -> Result<Vec<Entry>, RedisError> {
+) -> RedisResult<Vec<Entry>> {
     let mut range = redis::cmd("XRANGE");
     range.arg(keys::outbox(bucket)).arg(after.map_or("-".into(), |id| format!("({id}"))).arg("+");
     range.arg("COUNT").arg(PAGE_SIZE);
@@ -75,7 +75,7 @@ pub async fn oldest(
 
 /// All items in an outbox, whether or not a group has read them.
 #[boxed]
-pub async fn all(connection: &mut impl ConnectionLike, bucket: Bucket) -> Result<Vec<OutboxItem>, RedisError> {
+pub async fn all(connection: &mut impl ConnectionLike, bucket: Bucket) -> RedisResult<Vec<OutboxItem>> {
     let mut all = Vec::new();
     let mut after: Option<String> = None;
     loop {
@@ -93,7 +93,7 @@ pub(crate) fn count_items(entries: &[Entry]) -> u64 {
 
 /// Deletes entries whose orders are in the database.
 #[boxed]
-pub async fn remove(connection: &mut impl ConnectionLike, entries: &[Entry]) -> Result<(), RedisError> {
+pub async fn remove(connection: &mut impl ConnectionLike, entries: &[Entry]) -> RedisResult<()> {
     for (bucket, ids) in by_bucket(entries) {
         let mut pipe = redis::pipe();
         for group in Group::ALL {
@@ -107,7 +107,7 @@ pub async fn remove(connection: &mut impl ConnectionLike, entries: &[Entry]) -> 
 
 /// Moves an entry that could not be parsed to the dead-letter stream, for operators to inspect.
 #[boxed]
-pub async fn set_aside(connection: &mut impl ConnectionLike, entry: &Entry) -> Result<(), RedisError> {
+pub async fn set_aside(connection: &mut impl ConnectionLike, entry: &Entry) -> RedisResult<()> {
     let mut range = redis::cmd("XRANGE");
     range.arg(keys::outbox(entry.bucket)).arg(&entry.id).arg(&entry.id);
     let content: Vec<(String, Vec<Value>)> = range.query_async(connection).await?;
@@ -167,7 +167,7 @@ impl Entry {
 }
 
 /// Parses `[[stream, [entry, …]], …]`, or nil when a blocking read timed out.
-fn parse_streams(buckets: &[Bucket], answer: &Value) -> Result<Vec<Entry>, RedisError> {
+fn parse_streams(buckets: &[Bucket], answer: &Value) -> RedisResult<Vec<Entry>> {
     let streams: Option<Vec<(String, Value)>> = from_redis_value_ref(answer)?;
     let by_key: HashMap<String, Bucket> = buckets.iter().map(|&bucket| (keys::outbox(bucket), bucket)).collect();
     let mut all = Vec::new();
@@ -180,7 +180,7 @@ fn parse_streams(buckets: &[Bucket], answer: &Value) -> Result<Vec<Entry>, Redis
 }
 
 /// Parses `[[id, [field, value, …]], …]`.
-fn parse_entries(bucket: Bucket, answer: &Value) -> Result<Vec<Entry>, RedisError> {
+fn parse_entries(bucket: Bucket, answer: &Value) -> RedisResult<Vec<Entry>> {
     let raw: Vec<Option<(String, Option<Vec<String>>)>> = from_redis_value_ref(answer)?;
     let entries = raw.into_iter().flatten().map(|(id, fields)| {
         let items = fields.as_deref().and_then(|fields| parse_fields(bucket, fields).ok());
@@ -266,7 +266,7 @@ pub async fn read(
     member: (Group, &str),
     buckets: &[Bucket],
     max_entries: usize,
-) -> Result<Vec<Entry>, RedisError> {
+) -> RedisResult<Vec<Entry>> {
     if !connection.is_cluster() {
         return read_from(connection, member, buckets, max_entries, true).await;
     }
@@ -295,7 +295,7 @@ async fn read_from(
     buckets: &[Bucket],
     max_entries: usize,
     blocks: bool,
-) -> Result<Vec<Entry>, RedisError> {
+) -> RedisResult<Vec<Entry>> {
     let mut read = redis::cmd("XREADGROUP");
     read.arg("GROUP").arg(group.as_str()).arg(member).arg("COUNT").arg(max_entries);
     if blocks {
@@ -321,11 +321,7 @@ async fn read_from(
 }
 
 /// Creates the group on each outbox, so that it reads all entries, including those written before.
-async fn create_groups(
-    connection: &mut impl ConnectionLike,
-    group: Group,
-    buckets: &[Bucket],
-) -> Result<(), RedisError> {
+async fn create_groups(connection: &mut impl ConnectionLike, group: Group, buckets: &[Bucket]) -> RedisResult<()> {
     for &bucket in buckets {
         let mut create = redis::cmd("XGROUP");
         create.arg("CREATE").arg(keys::outbox(bucket)).arg(group.as_str()).arg("0").arg("MKSTREAM");
@@ -345,7 +341,7 @@ pub async fn take_over(
     bucket: Bucket,
     idle: Duration,
     max_entries: usize,
-) -> Result<Vec<Entry>, RedisError> {
+) -> RedisResult<Vec<Entry>> {
     let mut claim = redis::cmd("XAUTOCLAIM");
     claim.arg(keys::outbox(bucket)).arg(group.as_str()).arg(member).arg(idle.as_millis() as u64).arg("0-0");
     claim.arg("COUNT").arg(max_entries);
@@ -361,7 +357,7 @@ pub(crate) async fn last_read(
     connection: &mut impl ConnectionLike,
     group: Group,
     bucket: Bucket,
-) -> Result<Option<EntryId>, RedisError> {
+) -> RedisResult<Option<EntryId>> {
     let mut groups = redis::cmd("XINFO");
     groups.arg("GROUPS").arg(keys::outbox(bucket));
     let groups: Vec<HashMap<String, Value>> = match groups.query_async(connection).await {
@@ -383,7 +379,7 @@ pub(crate) async fn acknowledge(
     connection: &mut impl ConnectionLike,
     group: Group,
     entries: &[Entry],
-) -> Result<(), RedisError> {
+) -> RedisResult<()> {
     for (bucket, ids) in by_bucket(entries) {
         let mut acknowledge = redis::cmd("XACK");
         acknowledge.arg(keys::outbox(bucket)).arg(group.as_str()).arg(ids);

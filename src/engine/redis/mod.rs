@@ -14,7 +14,7 @@ use redis::{
     from_redis_value_ref,
 };
 
-use crate::batching::Unavailable;
+use crate::batching::{Reply, Unavailable};
 use crate::redis::connection::RedisConnection;
 
 impl From<RedisError> for Unavailable {
@@ -24,7 +24,7 @@ impl From<RedisError> for Unavailable {
 }
 
 /// Reads a part of an answer. `what` names it in the error.
-pub fn parse<T: FromRedisValue>(value: &Value, what: &str) -> Result<T, Unavailable> {
+pub fn parse<T: FromRedisValue>(value: &Value, what: &str) -> Reply<T> {
     from_redis_value_ref(value).map_err(|_| malformed(what))
 }
 

@@ -21,7 +21,7 @@ use tracing::{info, warn};
 use super::connection::RedisConnection;
 use super::grant_log::{GrantFiles, GrantLog, Place};
 use super::{keys, malformed, parse};
-use crate::batching::Unavailable;
+use crate::batching::Reply;
 use base::metrics::Metrics;
 use base::periodic::Periodic;
 use domain::wire::wire_text;
@@ -64,7 +64,7 @@ pub struct Generation {
 
 impl Generation {
     /// Parses the epoch and the replication id that a script returned.
-    pub fn parse(epoch: i64, server: &[u8]) -> Result<Generation, Unavailable> {
+    pub fn parse(epoch: i64, server: &[u8]) -> Reply<Generation> {
         let server = std::str::from_utf8(server).ok().and_then(|server| server.parse().ok());
         Ok(Generation { epoch, server: server.ok_or_else(|| malformed("a replication id"))? })
     }
@@ -84,10 +84,7 @@ pub struct LoadedGeneration {
 }
 
 /// The generation of each bucket; `None` if it is not loaded. A server that doesn't answer fails only its own buckets.
-pub async fn generations(
-    master: &RedisConnection,
-    buckets: &[Bucket],
-) -> Result<Vec<Result<Option<LoadedGeneration>, Unavailable>>, Unavailable> {
+pub async fn generations(master: &RedisConnection, buckets: &[Bucket]) -> Reply<Vec<Reply<Option<LoadedGeneration>>>> {
     let answers = master.each(buckets, read).await?;
     let parse = |answer: Vec<Value>| parse_loaded(answer.first().unwrap_or(&Value::Nil));
     Ok(answers.into_iter().map(|answer| parse(answer?)).collect())
@@ -99,7 +96,7 @@ pub fn read(pipe: &mut Pipeline, bucket: Bucket) -> &mut Pipeline {
 }
 
 /// Parses the answer to [`read`].
-pub(crate) fn parse_loaded(answer: &Value) -> Result<Option<LoadedGeneration>, Unavailable> {
+pub(crate) fn parse_loaded(answer: &Value) -> Reply<Option<LoadedGeneration>> {
     let fields: Vec<String> = parse(answer, "a generation")?;
     let [epoch, granting, server] = fields.as_slice() else { return Ok(None) };
     let server_id = server.parse().map_err(|_| malformed("a replication id"))?;
@@ -109,12 +106,7 @@ pub(crate) fn parse_loaded(answer: &Value) -> Result<Option<LoadedGeneration>, U
 
 /// Announces that a process has replayed all its grants to this generation. Returns `false` if it is not the present
 /// generation any more.
-pub async fn announce(
-    master: &RedisConnection,
-    bucket: Bucket,
-    process: &str,
-    generation: Generation,
-) -> Result<bool, Unavailable> {
+pub async fn announce(master: &RedisConnection, bucket: Bucket, process: &str, generation: Generation) -> Reply<bool> {
     let script = Script::new(include_str!("lua/announce.lua"));
     let mut call = script.key(keys::hash(bucket));
     call.key(keys::replayed(bucket)).arg(generation.epoch).arg(generation.server.to_string()).arg(process);
@@ -123,11 +115,7 @@ pub async fn announce(
 }
 
 /// The processes that have announced their replay to this generation.
-pub async fn announced(
-    master: &RedisConnection,
-    bucket: Bucket,
-    generation: Generation,
-) -> Result<HashSet<String>, Unavailable> {
+pub async fn announced(master: &RedisConnection, bucket: Bucket, generation: Generation) -> Reply<HashSet<String>> {
     let all: Vec<(String, String)> =
         redis::cmd("HGETALL").arg(keys::replayed(bucket)).query_async(&mut master.clone()).await?;
     let present = generation.text();
@@ -135,7 +123,7 @@ pub async fn announced(
 }
 
 /// Lets the server grant. Changes nothing if this is not the present generation any more.
-pub async fn open(master: &RedisConnection, bucket: Bucket, generation: Generation) -> Result<(), Unavailable> {
+pub async fn open(master: &RedisConnection, bucket: Bucket, generation: Generation) -> Reply<()> {
     let script = Script::new(include_str!("lua/open.lua"));
     let mut call = script.key(keys::hash(bucket));
     call.key(keys::replayed(bucket)).arg(generation.epoch).arg(generation.server.to_string());
@@ -177,7 +165,7 @@ pub trait ReplayGrants: Send + Sync {
     async fn announced_buckets(&self) -> anyhow::Result<Vec<Bucket>>;
 
     /// Replays a batch of at most 256 grants. Grants that the master remembers stay as they are.
-    async fn replay(&self, bucket: Bucket, grants: &[Self::Grant]) -> Result<Replayed, Unavailable>;
+    async fn replay(&self, bucket: Bucket, grants: &[Self::Grant]) -> Reply<Replayed>;
 
     /// Whether the bucket is in use: if it is not loaded, it will be.
     fn is_active(&self, bucket: Bucket) -> bool;
@@ -268,7 +256,7 @@ impl<'a, B: ReplayGrants> Replay<'a, B> {
         bucket: Bucket,
         loaded: LoadedGeneration,
         remembered: Vec<Generation>,
-    ) -> Result<(), Unavailable> {
+    ) -> Reply<()> {
         let LoadedGeneration { present, open } = loaded;
         let log = self.backend.grant_log();
         if open {
@@ -288,7 +276,7 @@ impl<'a, B: ReplayGrants> Replay<'a, B> {
         Ok(())
     }
 
-    async fn replay_bucket(&self, (bucket, from): Place) -> Result<(), Unavailable> {
+    async fn replay_bucket(&self, (bucket, from): Place) -> Reply<()> {
         let log = self.backend.grant_log();
         let grants = log.grants((bucket, from));
         let mut forgotten = 0;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{DefineOutcome, FactSource, Facts, FreeUnits, Stock, Unavailable, WaitedStock, Winners};
+use super::{DefineOutcome, FactSource, Facts, FreeUnits, Reply, Stock, Unavailable, WaitedStock, Winners};
 use crate::batching::{Batch, BatchKey};
 use domain::claim::{Claim, Decision, Hold};
 use domain::{Bucket, OrderId, OrderStatus, Phase, Refusal, Reservation, Sale, SaleId, UserId};
@@ -29,12 +29,7 @@ impl DatabaseStock {
         DatabaseStock { store, payment_window }
     }
 
-    async fn reserve_units(
-        &self,
-        bucket: Bucket,
-        batch: &[Claim],
-        claimants: Claimants,
-    ) -> Result<Vec<Decision>, Unavailable> {
+    async fn reserve_units(&self, bucket: Bucket, batch: &[Claim], claimants: Claimants) -> Reply<Vec<Decision>> {
         let Some(sale) = bucket.sale() else { return Ok(vec![Decision::NotLoaded; batch.len()]) };
         let users: Vec<UserId> = batch.iter().map(|claim| claim.user_id).collect();
         let decide = |sale: &Sale, demand: &Demand, now| decide(sale, demand, (batch, claimants), now);
@@ -45,7 +40,7 @@ impl DatabaseStock {
 
 #[async_trait]
 impl Stock for DatabaseStock {
-    async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+    async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Reply<Vec<Decision>>> {
         let mut answers = Vec::with_capacity(batches.len());
         for of_sale in batches.chunk_by(|one, other| one.bucket.owner == other.bucket.owner) {
             let claims: Vec<Claim> = of_sale.iter().flat_map(|batch| &batch.claims).copied().collect();
@@ -67,12 +62,12 @@ impl Stock for DatabaseStock {
         BatchKey::Bucket(Bucket::whole(bucket.owner))
     }
 
-    async fn hold(&self, _sale: SaleId, _user: UserId) -> Result<Option<Hold>, Unavailable> {
+    async fn hold(&self, _sale: SaleId, _user: UserId) -> Reply<Option<Hold>> {
         // Every hold is an order here, and the caller has already looked for the order.
         Ok(None)
     }
 
-    async fn grant_again(&self, _sale: SaleId, _claim: Claim) -> Result<bool, Unavailable> {
+    async fn grant_again(&self, _sale: SaleId, _claim: Claim) -> Reply<bool> {
         // Every grant is an order in the database.
         Ok(false)
     }
@@ -82,12 +77,12 @@ impl Stock for DatabaseStock {
         DefineOutcome { parts: 1, applied: 1, ..DefineOutcome::default() }
     }
 
-    async fn lower_total(&self, _sale: &Sale) -> Result<bool, Unavailable> {
+    async fn lower_total(&self, _sale: &Sale) -> Reply<bool> {
         // The transaction has compared the total with what is sold.
         Ok(true)
     }
 
-    async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
+    async fn release(&self, releases: &[HeldUnits]) -> Reply<Vec<OrderId>> {
         // The transaction that ended the order has returned its units.
         Ok(releases.iter().map(|release| release.order_id).collect())
     }
@@ -100,17 +95,17 @@ impl Stock for DatabaseStock {
 
 #[async_trait]
 impl WaitedStock for DatabaseStock {
-    async fn follow_waitlist(&self, _sale: &Sale) -> Result<(), Unavailable> {
+    async fn follow_waitlist(&self, _sale: &Sale) -> Reply<()> {
         // Nothing to do: every batch reads from the database how many units are waited for.
         Ok(())
     }
 
-    async fn free_units(&self, sale: &Sale) -> Result<FreeUnits, Unavailable> {
+    async fn free_units(&self, sale: &Sale) -> Reply<FreeUnits> {
         let now = self.store.sales().get(sale.id).await?;
         Ok(FreeUnits { units: now.map_or(0, |sale| sale.total - sale.sold), standing_still: Vec::new() })
     }
 
-    async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
+    async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Reply<Vec<Decision>> {
         self.reserve_units(Bucket::whole(sale.id), claims, Claimants::Waiters).await
     }
 }
@@ -171,7 +166,7 @@ fn decide(
 
 #[async_trait]
 impl FactSource for DatabaseStock {
-    async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+    async fn facts(&self, buckets: &[Bucket]) -> Reply<Vec<(SaleId, Facts)>> {
         let sales: HashSet<SaleId> = buckets.iter().filter_map(|bucket| bucket.sale()).collect();
         if sales.is_empty() {
             return Ok(Vec::new());
@@ -191,7 +186,7 @@ impl FactSource for DatabaseStock {
         Ok(active.map(|sale| (sale.id, facts(sale))).collect())
     }
 
-    async fn winners(&self, buckets: &[Bucket]) -> Result<Winners, Unavailable> {
+    async fn winners(&self, buckets: &[Bucket]) -> Reply<Winners> {
         let Some(sale) = buckets.first().and_then(|bucket| bucket.sale()) else { return Ok(Winners::default()) };
         let granted = self.store.sales().get(sale).await?.map_or(0, |sale| sale.granted);
         let mut users = Vec::new();

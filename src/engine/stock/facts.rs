@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use prometheus_client::metrics::gauge::Gauge;
-use redis::{AsyncCommands, Pipeline, RedisError, RedisResult, Value};
+use redis::{AsyncCommands, Pipeline, RedisResult, Value};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::heartbeat::{HEARTBEAT_INTERVAL, Heartbeat, keeps_up};
 use super::redis::holds_page;
-use super::{FactSource, Facts, Unavailable, Winners};
+use super::{FactSource, Facts, Reply, Unavailable, Winners};
 use crate::redis::connection::RedisConnection;
 use crate::redis::{keys, malformed, parse, parse_time};
 use base::locked;
@@ -82,7 +82,7 @@ impl RedisFacts {
 
     /// The answers of one server. An error only if it has no answer at all: in a cluster some members may be down, and
     /// sales on the others go on.
-    async fn read(&self, server: &RedisConnection, buckets: &[Bucket]) -> Result<Answers, Unavailable> {
+    async fn read(&self, server: &RedisConnection, buckets: &[Bucket]) -> Reply<Answers> {
         if !server.is_cluster() {
             return Ok(server.each(buckets, ask_facts).await?);
         }
@@ -130,7 +130,7 @@ fn no_redis() -> Unavailable {
 
 #[async_trait]
 impl FactSource for RedisFacts {
-    async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+    async fn facts(&self, buckets: &[Bucket]) -> Reply<Vec<(SaleId, Facts)>> {
         if buckets.is_empty() {
             return Ok(Vec::new());
         }
@@ -157,7 +157,7 @@ impl FactSource for RedisFacts {
         read_facts(buckets, &answers)
     }
 
-    async fn winners(&self, buckets: &[Bucket]) -> Result<Winners, Unavailable> {
+    async fn winners(&self, buckets: &[Bucket]) -> Reply<Winners> {
         // Replicas of a cluster are left out: a list takes many calls, and each may reach a different replica.
         let replicas = self.servers.replicas.iter().filter(|replica| !locked(&replica.state).is_left);
         let replicas = replicas.map(|replica| &replica.connection).filter(|server| !server.is_cluster());
@@ -238,7 +238,7 @@ impl Servers {
 
 /// The list is trusted only together with facts of the same `granted`, so `granted` is read first, and from the same
 /// server.
-async fn winners_of(server: &RedisConnection, bucket: Bucket) -> Result<Winners, Unavailable> {
+async fn winners_of(server: &RedisConnection, bucket: Bucket) -> Reply<Winners> {
     let incarnation = server.incarnation();
     let granted: Option<i64> = server.clone().hget(keys::hash(bucket), "Granted").await?;
     let mut users = Vec::new();
@@ -268,10 +268,7 @@ fn ask_facts(pipe: &mut Pipeline, bucket: Bucket) -> &mut Pipeline {
 }
 
 /// Adds up the buckets of each sale. State, window and total come from the bucket with the newest definition.
-fn read_facts(
-    buckets: &[Bucket],
-    answers: &[Result<Vec<Value>, RedisError>],
-) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+fn read_facts(buckets: &[Bucket], answers: &[RedisResult<Vec<Value>>]) -> Reply<Vec<(SaleId, Facts)>> {
     let mut all: Vec<(SaleId, i64, Facts)> = Vec::with_capacity(buckets.len());
     for (bucket, answer) in buckets.iter().zip(answers) {
         let Ok(answer) = answer else { continue };

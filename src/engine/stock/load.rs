@@ -11,7 +11,7 @@ use crate::redis::keys::{self, ShortId};
 use crate::redis::replay::{self, LoadedGeneration};
 use crate::redis::{malformed, parse};
 use crate::stock::redis::{HoldsPage, RedisStock, holds_page, start_flag, within_limit};
-use crate::stock::{Unavailable, time_text};
+use crate::stock::{Reply, Unavailable, time_text};
 use base::periodic::run_every;
 use domain::sale::SaleState;
 use domain::{Bucket, Sale};
@@ -122,7 +122,7 @@ pub enum HoldRepair {
 #[boxed]
 impl RedisStock {
     /// The state of each bucket. Fails if no server answers.
-    pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<(Bucket, BucketState)>, Unavailable> {
+    pub async fn survey(&self, buckets: &[Bucket]) -> Reply<Vec<(Bucket, BucketState)>> {
         let answers = self.master.each(buckets, |pipe, bucket| {
             pipe.hmget(keys::hash(bucket), &["Version", "State", "Booked", "Total"]).xlen(keys::outbox(bucket));
             replay::read(pipe, bucket)
@@ -139,7 +139,7 @@ impl RedisStock {
     }
 
     /// The shares of buckets of split sales; `None` where a bucket is not loaded or its server does not answer.
-    pub async fn shares(&self, buckets: &[Bucket]) -> Result<Vec<Option<BucketShare>>, Unavailable> {
+    pub async fn shares(&self, buckets: &[Bucket]) -> Reply<Vec<Option<BucketShare>>> {
         let share = |[total, booked, fence, more, missed]: [Option<i64>; 5]| {
             let (total, booked, fence) = (total?, booked?, fence?);
             Some(BucketShare { total, booked, fence, more: more == Some(1), missed: missed.unwrap_or(0) })
@@ -153,7 +153,7 @@ impl RedisStock {
         buckets: &[Bucket],
         names: [&str; N],
         meaning: impl Fn([Option<i64>; N]) -> Option<T>,
-    ) -> Result<Vec<Option<T>>, Unavailable> {
+    ) -> Reply<Vec<Option<T>>> {
         let answers = self.master.each(buckets, |pipe, bucket| pipe.hmget(keys::hash(bucket), &names)).await?;
         let meanings = answers.into_iter().map(|answer| {
             let Some(fields) = answer.ok() else { return Ok(None) };
@@ -166,13 +166,7 @@ impl RedisStock {
     /// Sets the share of a bucket of a split sale, unless it has applied a newer fence, and whether there are more units
     /// elsewhere. Returns the bucket's share afterwards; `None` when it is not loaded. Keeps for the waitlist what the
     /// bucket gains.
-    pub async fn allot(
-        &self,
-        bucket: Bucket,
-        fence: i64,
-        share: i64,
-        more: bool,
-    ) -> Result<Option<BucketShare>, Unavailable> {
+    pub async fn allot(&self, bucket: Bucket, fence: i64, share: i64, more: bool) -> Reply<Option<BucketShare>> {
         let mut call = self.scripts.allot.key(keys::hash(bucket));
         call.key(keys::count(bucket)).arg(fence).arg(share).arg(i64::from(more));
         let allotted = within_limit(bucket, async {
@@ -188,7 +182,7 @@ impl RedisStock {
     }
 
     /// Writes holders to a staging key for [`RedisStock::load`]. Nothing reads them before that.
-    pub async fn stage(&self, bucket: Bucket, epoch: i64, holders: &[HeldUnits]) -> Result<(), Unavailable> {
+    pub async fn stage(&self, bucket: Bucket, epoch: i64, holders: &[HeldUnits]) -> Reply<()> {
         for chunk in holders.chunks(MAX_HOLDS_PER_CALL) {
             let fields: Vec<(ShortId, String)> = chunk
                 .iter()
@@ -206,7 +200,7 @@ impl RedisStock {
 
     /// Loads a bucket with the staged holders. Returns `false` if another process has loaded it first. A `closed`
     /// bucket grants nothing until [`crate::redis::replay::open`] is called.
-    pub async fn load(&self, sale: &Sale, bucket: Bucket, options: LoadOptions) -> Result<bool, Unavailable> {
+    pub async fn load(&self, sale: &Sale, bucket: Bucket, options: LoadOptions) -> Reply<bool> {
         let mut call = self.scripts.load.key(keys::hash(bucket));
         call.key(keys::holders(bucket)).key(keys::loading(bucket, options.epoch)).key(keys::start(bucket));
         call.key(keys::count(bucket)).key(keys::access(bucket));
@@ -244,7 +238,7 @@ impl RedisStock {
     }
 
     /// Writes the flags of split sales as a whole, for operators only; the shop never reads them.
-    pub async fn write_sale_flags(&self, sales: &[Sale], survey: &[(Bucket, BucketState)]) -> Result<(), Unavailable> {
+    pub async fn write_sale_flags(&self, sales: &[Sale], survey: &[(Bucket, BucketState)]) -> Reply<()> {
         for sale in sales.iter().filter(|sale| sale.rush.buckets > 1) {
             let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(sale.id)).copied().collect();
             let Some(together) = StockCounters::of_sale(&of_sale) else { continue };
@@ -258,12 +252,12 @@ impl RedisStock {
     }
 
     /// One page of holds.
-    pub async fn holds(&self, bucket: Bucket, cursor: u64) -> Result<HoldsPage, Unavailable> {
+    pub async fn holds(&self, bucket: Bucket, cursor: u64) -> Reply<HoldsPage> {
         holds_page(&self.master, bucket, cursor).await
     }
 
     /// Repairs holds. The script checks each hold again. Returns how many still needed the repair.
-    pub async fn repair(&self, bucket: Bucket, epoch: i64, repairs: &[HoldRepair]) -> Result<i64, Unavailable> {
+    pub async fn repair(&self, bucket: Bucket, epoch: i64, repairs: &[HoldRepair]) -> Reply<i64> {
         let mut repaired = 0;
         for chunk in repairs.chunks(MAX_HOLDS_PER_CALL) {
             let mut call = self.scripts.repair.key(keys::hash(bucket));
@@ -288,20 +282,20 @@ impl RedisStock {
     }
 
     /// Fails unless the master takes writes for this bucket.
-    pub async fn check_writable(&self, bucket: Bucket) -> Result<(), Unavailable> {
+    pub async fn check_writable(&self, bucket: Bucket) -> Reply<()> {
         let _: i64 = self.master.clone().unlink(keys::loading(bucket, 0)).await?;
         Ok(())
     }
 
     /// Deletes a bucket's keys. Dead letters stay for operators.
-    pub async fn unload(&self, bucket: Bucket) -> Result<(), Unavailable> {
+    pub async fn unload(&self, bucket: Bucket) -> Reply<()> {
         let names = [keys::hash, keys::count, keys::start, keys::access, keys::holders, keys::outbox, keys::replayed];
         let _: i64 = self.master.clone().unlink(&names.map(|name| name(bucket))).await?;
         Ok(())
     }
 }
 
-fn bucket_state(answer: &[redis::Value]) -> Result<BucketState, Unavailable> {
+fn bucket_state(answer: &[redis::Value]) -> Reply<BucketState> {
     let [fields, outbox, loaded] = answer else { return Err(malformed("a survey")) };
     let fields: Vec<Option<String>> = parse(fields, "a sale")?;
     let ([Some(version), Some(state), Some(booked), Some(share)], Some(generation)) =

@@ -18,7 +18,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use crate::batching::{Batch, BatchHandler, BatchKey, Unavailable};
+use crate::batching::{Batch, BatchHandler, BatchKey, Reply, Unavailable};
 use base::counters::SaleCounters;
 use base::metrics::Metrics;
 use domain::claim::{Claim, Decision, Hold};
@@ -99,17 +99,17 @@ impl DefineOutcome {
 #[async_trait]
 pub trait Stock: WaitedStock {
     /// Decides batches of claims, each on one bucket. Returns a result per batch: one decision per claim, in their order.
-    async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>>;
+    async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Reply<Vec<Decision>>>;
 
     /// Claims on buckets with the same key are batched together.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
 
     /// The user's hold in the sale. Also an error if the sale is not loaded, because the answer is then unknown.
-    async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable>;
+    async fn hold(&self, sale: SaleId, user: UserId) -> Reply<Option<Hold>>;
 
     /// Re-grants a lost claim without checking stock or window. The database has the final say. Returns `false` if the
     /// sale is not in the backend any more.
-    async fn grant_again(&self, sale: SaleId, claim: Claim) -> Result<bool, Unavailable>;
+    async fn grant_again(&self, sale: SaleId, claim: Claim) -> Reply<bool>;
 
     /// Applies the definition of a sale (state, window, total, limit) unless the backend has a newer one. A part that
     /// fails does not stop the others.
@@ -118,11 +118,11 @@ pub trait Stock: WaitedStock {
     /// Lowers the total of a running sale to the one of its new definition, and takes that version on. Returns `false` and
     /// changes nothing if more units are booked. The database's transaction is open: if it is not committed after all, stock
     /// sync finds a version that the database lacks and passes the old total on again.
-    async fn lower_total(&self, sale: &Sale) -> Result<bool, Unavailable>;
+    async fn lower_total(&self, sale: &Sale) -> Reply<bool>;
 
     /// Returns the units of each hold that still belongs to its order. The result is the orders that are done; call again
     /// for the others, whose bucket is not loaded or does not answer.
-    async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable>;
+    async fn release(&self, releases: &[HeldUnits]) -> Reply<Vec<OrderId>>;
 
     /// The buckets of a sale that decide no claims at present, because their server is away or may have forgotten
     /// grants.
@@ -135,13 +135,13 @@ pub trait Stock: WaitedStock {
 #[async_trait]
 pub trait WaitedStock: Send + Sync {
     /// Reads from the database how many units accounts wait for, keeps so many for them and sells the others.
-    async fn follow_waitlist(&self, sale: &Sale) -> Result<(), Unavailable>;
+    async fn follow_waitlist(&self, sale: &Sale) -> Reply<()>;
 
-    async fn free_units(&self, sale: &Sale) -> Result<FreeUnits, Unavailable>;
+    async fn free_units(&self, sale: &Sale) -> Reply<FreeUnits>;
 
     /// Like [`Stock::reserve`], but for claims of waiting accounts. Returns one decision per claim, in their order:
     /// [`Decision::NotLoaded`] if its bucket does not answer.
-    async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Result<Vec<Decision>, Unavailable>;
+    async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Reply<Vec<Decision>>;
 }
 
 /// Where the gate reads facts: a Redis replica or the database.
@@ -149,10 +149,10 @@ pub trait WaitedStock: Send + Sync {
 pub trait FactSource: Send + Sync {
     /// The facts about the sales of these buckets, without sales that are not loaded. `buckets` must contain all
     /// buckets of each sale, next to each other.
-    async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable>;
+    async fn facts(&self, buckets: &[Bucket]) -> Reply<Vec<(SaleId, Facts)>>;
 
     /// All users who hold units of a sale. `buckets` must be all its buckets.
-    async fn winners(&self, buckets: &[Bucket]) -> Result<Winners, Unavailable>;
+    async fn winners(&self, buckets: &[Bucket]) -> Reply<Winners>;
 }
 
 /// Milliseconds since the epoch as the scripts read them; an empty string means no time.
@@ -171,7 +171,7 @@ impl BatchHandler for Units {
     type Decision = Decision;
     type Counters = SaleCounters;
 
-    async fn decide(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+    async fn decide(&self, batches: &[Batch<Claim>]) -> Vec<Reply<Vec<Decision>>> {
         self.0.reserve(batches).await
     }
 

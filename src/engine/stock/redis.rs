@@ -17,7 +17,7 @@ use crate::redis::grant_log::GrantLog;
 use crate::redis::keys::{self, ShortId, parse_hold};
 use crate::redis::replay::{Generation, ReplayGrants, Replayed};
 use crate::redis::{HotScript, malformed};
-use crate::stock::{DefineOutcome, Stock, Unavailable, time_text};
+use crate::stock::{DefineOutcome, Reply, Stock, Unavailable, time_text};
 use domain::claim::{Claim, Decision, Hold};
 use domain::sale::SaleState;
 use domain::wire::wire_enum;
@@ -90,7 +90,7 @@ impl RedisStock {
         &self,
         mode: Mode,
         batches: &[Batch<Claim>],
-    ) -> Vec<Result<Option<BatchDecisions>, Unavailable>> {
+    ) -> Vec<Reply<Option<BatchDecisions>>> {
         let calls = batches.iter().map(|batch| self.reserve_call(mode, batch)).collect();
         let answers = self.scripts.reserve.send(calls, &self.master).await;
         batches.iter().zip(answers).map(|(batch, answer)| batch_decisions(answer?, &batch.claims)).collect()
@@ -112,13 +112,13 @@ impl RedisStock {
     }
 
     /// The number of buckets of a sale. It never changes after the sale was loaded, so a stale copy is good enough.
-    async fn bucket_count(&self, sale: SaleId) -> Result<u8, Unavailable> {
+    async fn bucket_count(&self, sale: SaleId) -> Reply<u8> {
         let entry = self.catalogue.entry(sale).await?;
         entry.map(|entry| entry.sale.rush.buckets).ok_or_else(|| Unavailable("there is no such sale".into()))
     }
 
     /// Like [`Stock::define`], for one bucket. Returns `false` if the bucket is not loaded.
-    pub async fn define_bucket(&self, sale: &Sale, bucket: Bucket) -> Result<bool, Unavailable> {
+    pub async fn define_bucket(&self, sale: &Sale, bucket: Bucket) -> Reply<bool> {
         // The definition may add units, so accounts that wait for them must be marked first.
         self.keep_for_waiters(bucket).await?;
         let mut call = self.scripts.define.key(keys::hash(bucket));
@@ -131,12 +131,7 @@ impl RedisStock {
     }
 
     /// Like [`Stock::release`], for holds of one bucket. `waited`: units that accounts wait for, if any do.
-    async fn release_from(
-        &self,
-        bucket: Bucket,
-        waited: Option<i64>,
-        releases: &[&HeldUnits],
-    ) -> Result<Vec<OrderId>, Unavailable> {
+    async fn release_from(&self, bucket: Bucket, waited: Option<i64>, releases: &[&HeldUnits]) -> Reply<Vec<OrderId>> {
         if let Some(units) = waited {
             self.keep(bucket, units, "").await?;
         }
@@ -160,16 +155,13 @@ impl RedisStock {
         self.master.clone()
     }
 
-    pub async fn ping(&self) -> Result<(), Unavailable> {
+    pub async fn ping(&self) -> Reply<()> {
         Ok(redis::cmd("PING").query_async(&mut self.master.clone()).await?)
     }
 }
 
 /// Waits for one of several buckets, but not for long.
-pub(super) async fn within_limit<T>(
-    bucket: Bucket,
-    change: impl Future<Output = Result<T, Unavailable>>,
-) -> Result<T, Unavailable> {
+pub(super) async fn within_limit<T>(bucket: Bucket, change: impl Future<Output = Reply<T>>) -> Reply<T> {
     match tokio::time::timeout(BUCKET_TIMEOUT, change).await {
         Ok(changed) => changed,
         Err(_) => Err(Unavailable(format!("no answer about {bucket} within {BUCKET_TIMEOUT:?}"))),
@@ -177,7 +169,7 @@ pub(super) async fn within_limit<T>(
 }
 
 /// The results of the buckets that answered: a server that is away fails only its own buckets. An error if none did.
-pub(super) fn unless_all_failed<T>(results: Vec<Result<T, Unavailable>>) -> Result<Vec<T>, Unavailable> {
+pub(super) fn unless_all_failed<T>(results: Vec<Reply<T>>) -> Reply<Vec<T>> {
     let (mut answered, mut failure) = (Vec::with_capacity(results.len()), None);
     for result in results {
         match result {
@@ -196,7 +188,7 @@ pub(super) struct BatchDecisions {
 }
 
 /// `None` when the bucket is not loaded.
-fn batch_decisions(answer: Vec<Value>, claims: &[Claim]) -> Result<Option<BatchDecisions>, Unavailable> {
+fn batch_decisions(answer: Vec<Value>, claims: &[Claim]) -> Reply<Option<BatchDecisions>> {
     let [epoch, server, decisions @ ..] = answer.as_slice() else { return Ok(None) };
     let (Value::Int(epoch), Value::BulkString(server)) = (epoch, server) else { return Err(malformed("a batch")) };
     let generation = Generation::parse(*epoch, server)?;
@@ -217,7 +209,7 @@ fn units_of(batch: &[Claim]) -> u64 {
     if users.len() == batch.len() { batch.iter().map(|claim| u64::from(claim.quantity)).sum() } else { 0 }
 }
 
-fn decision(value: &Value) -> Result<Decision, Unavailable> {
+fn decision(value: &Value) -> Reply<Decision> {
     match value {
         Value::Int(1) => Ok(Decision::Granted(OrderStatus::Reserved)),
         Value::Int(0) => Ok(Decision::Refused(Refusal::SoldOut)),
@@ -241,7 +233,7 @@ pub(super) fn start_flag(sale: &Sale) -> i64 {
 
 #[async_trait]
 impl Stock for RedisStock {
-    async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+    async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Reply<Vec<Decision>>> {
         let _unanswered = self.grants.begin_call();
         let answers = self.call_reserve(Mode::Claim, batches).await;
         let decisions = batches.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
@@ -263,7 +255,7 @@ impl Stock for RedisStock {
         self.master.batch_key(bucket)
     }
 
-    async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable> {
+    async fn hold(&self, sale: SaleId, user: UserId) -> Reply<Option<Hold>> {
         let bucket = Bucket::of_user(sale, self.bucket_count(sale).await?, user);
         let mut call = self.scripts.hold.key(keys::hash(bucket));
         call.key(keys::holders(bucket)).arg(ShortId::of(user.0));
@@ -279,7 +271,7 @@ impl Stock for RedisStock {
         }
     }
 
-    async fn grant_again(&self, sale: SaleId, claim: Claim) -> Result<bool, Unavailable> {
+    async fn grant_again(&self, sale: SaleId, claim: Claim) -> Reply<bool> {
         let bucket = Bucket::of_user(sale, self.bucket_count(sale).await?, claim.user_id);
         match self.replay(bucket, &[claim]).await? {
             Replayed::Forgotten(_, generation) => {
@@ -306,7 +298,7 @@ impl Stock for RedisStock {
         outcome
     }
 
-    async fn lower_total(&self, sale: &Sale) -> Result<bool, Unavailable> {
+    async fn lower_total(&self, sale: &Sale) -> Reply<bool> {
         // No bucket of a split sale has these units: the transaction has looked.
         if sale.rush.buckets > 1 {
             return Ok(true);
@@ -322,7 +314,7 @@ impl Stock for RedisStock {
         }
     }
 
-    async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
+    async fn release(&self, releases: &[HeldUnits]) -> Reply<Vec<OrderId>> {
         let mut by_bucket: BTreeMap<Bucket, Vec<&HeldUnits>> = BTreeMap::new();
         for release in releases {
             let bucket = Bucket::of_user(release.sale_id, self.bucket_count(release.sale_id).await?, release.user_id);
@@ -367,7 +359,7 @@ impl ReplayGrants for RedisStock {
         self.catalogue.active_buckets().contains(&bucket)
     }
 
-    async fn replay(&self, bucket: Bucket, grants: &[Claim]) -> Result<Replayed, Unavailable> {
+    async fn replay(&self, bucket: Bucket, grants: &[Claim]) -> Reply<Replayed> {
         let batches = [Batch { bucket, claims: grants.to_vec() }];
         match self.call_reserve(Mode::Replay, &batches).await.pop().transpose()?.flatten() {
             Some(BatchDecisions { generation, decisions }) => {
@@ -403,11 +395,7 @@ pub struct HoldsPage {
     pub next: u64,
 }
 
-pub(super) async fn holds_page(
-    server: &RedisConnection,
-    bucket: Bucket,
-    cursor: u64,
-) -> Result<HoldsPage, Unavailable> {
+pub(super) async fn holds_page(server: &RedisConnection, bucket: Bucket, cursor: u64) -> Reply<HoldsPage> {
     let mut scan = redis::cmd("HSCAN");
     scan.arg(keys::holders(bucket)).arg(cursor).arg("COUNT").arg(HOLDS_PER_PAGE);
     if cursor != 0 {

@@ -19,7 +19,7 @@ use futures::future::join_all;
 
 use super::load::BucketState;
 use super::redis::{Mode, RedisStock, unless_all_failed, within_limit};
-use super::{FreeUnits, Unavailable, WaitedStock};
+use super::{FreeUnits, Reply, WaitedStock};
 use crate::batching::Batch;
 use crate::redis::keys;
 use domain::claim::{Claim, Decision};
@@ -37,7 +37,7 @@ struct Kept {
 impl RedisStock {
     /// Keeps units in a bucket whose sale has waiting accounts. Must precede every operation that adds free units to the
     /// bucket.
-    pub async fn keep_for_waiters(&self, bucket: Bucket) -> Result<(), Unavailable> {
+    pub async fn keep_for_waiters(&self, bucket: Bucket) -> Reply<()> {
         let Some(sale) = bucket.sale() else { return Ok(()) };
         match self.store.waitlists().waited_for(&[sale]).await?.get(&sale) {
             Some(units) => self.keep(bucket, *units, "").await,
@@ -46,14 +46,14 @@ impl RedisStock {
     }
 
     /// Keeps at least so many units, or exactly so many if the bucket still has this mark.
-    pub(super) async fn keep(&self, bucket: Bucket, units: i64, mark: &str) -> Result<(), Unavailable> {
+    pub(super) async fn keep(&self, bucket: Bucket, units: i64, mark: &str) -> Reply<()> {
         let mut call = self.scripts.waited.key(keys::hash(bucket));
         let _: i64 = call.arg(units).arg(mark).invoke_async(&mut self.master.clone()).await?;
         Ok(())
     }
 
     /// What each bucket keeps; `None` if it is not loaded or its server does not answer.
-    async fn kept(&self, buckets: &[Bucket]) -> Result<Vec<Option<Kept>>, Unavailable> {
+    async fn kept(&self, buckets: &[Bucket]) -> Reply<Vec<Option<Kept>>> {
         let kept = |[epoch, waits, waited]: [Option<i64>; 3]| {
             Some(Kept { units: waited.unwrap_or(0), mark: format!("{}:{}", epoch?, waits.unwrap_or(0)) })
         };
@@ -63,7 +63,7 @@ impl RedisStock {
 
 #[async_trait]
 impl WaitedStock for RedisStock {
-    async fn follow_waitlist(&self, sale: &Sale) -> Result<(), Unavailable> {
+    async fn follow_waitlist(&self, sale: &Sale) -> Reply<()> {
         let buckets: Vec<Bucket> = Bucket::of_sale(sale).collect();
         let all = self.kept(&buckets).await?;
         let units = self.store.waitlists().waited_units(sale.id).await?;
@@ -76,7 +76,7 @@ impl WaitedStock for RedisStock {
         unless_all_failed(join_all(kept).await).map(drop)
     }
 
-    async fn free_units(&self, sale: &Sale) -> Result<FreeUnits, Unavailable> {
+    async fn free_units(&self, sale: &Sale) -> Reply<FreeUnits> {
         let survey = self.survey(&Bucket::of_sale(sale).collect::<Vec<_>>()).await?;
         // Read after the survey: what a bucket was given since it was seen counts as sold.
         let allotments = match sale.rush.buckets {
@@ -86,7 +86,7 @@ impl WaitedStock for RedisStock {
         Ok(free_units(sale.total, &survey, &allotments))
     }
 
-    async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
+    async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Reply<Vec<Decision>> {
         let mut by_bucket: BTreeMap<Bucket, Vec<(usize, Claim)>> = BTreeMap::new();
         for (number, claim) in claims.iter().enumerate() {
             let bucket = Bucket::of_user(sale.id, sale.rush.buckets, claim.user_id);

@@ -16,7 +16,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::batching::{Batcher, Unavailable};
+use crate::batching::{Batcher, Reply, Unavailable};
 use crate::catalogue::Catalogue;
 use crate::eligibility::{Eligibility, EligibilityRefusal};
 use crate::stock::Stock;
@@ -174,7 +174,7 @@ impl WaitingRooms {
     ///
     /// # Errors
     /// [`Unavailable`] if that is unknown, unless the sale has ended: then the backend may have dropped it.
-    async fn order_of(&self, sale: &Sale, user: UserId) -> Result<Option<OrderId>, Unavailable> {
+    async fn order_of(&self, sale: &Sale, user: UserId) -> Reply<Option<OrderId>> {
         if let Some(order) = self.store.orders().live_order_of(sale.id, user).await? {
             return Ok(Some(order));
         }
@@ -220,7 +220,7 @@ impl WaitingRooms {
     /// # Errors
     /// [`Unavailable`] also if Redis may have given a place and does not answer, or has forgotten places that are not
     /// in the database yet.
-    async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<WaitingRoomPlace>, Unavailable> {
+    async fn place(&self, sale: SaleId, user: UserId) -> Reply<Option<WaitingRoomPlace>> {
         let row = self.store.waiting_rooms().place(sale, user).await?;
         let is_open = self.line(sale).is_none_or(|line| line.locked_at.is_none());
         let Some(gathering) = self.gathering.as_ref().filter(|_| row.is_none() && is_open) else { return Ok(row) };
@@ -247,7 +247,7 @@ impl WaitingRooms {
 
     /// The account's place and what it may do at `now`, the database's time. A turn is not missed as long as the
     /// account holds units.
-    pub async fn own(&self, sale: &Sale, user: UserId, now: Timestamp) -> Result<Option<OwnTurn>, Unavailable> {
+    pub async fn own(&self, sale: &Sale, user: UserId, now: Timestamp) -> Reply<Option<OwnTurn>> {
         let Some(plan) = sale.mode.waiting_room_plan() else { return Ok(None) };
         let Some(place) = self.place(sale.id, user).await? else { return Ok(None) };
         let state = place.state(plan, now);

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use redis::{Script, Value};
 use uuid::Uuid;
 
-use crate::batching::{Batch, BatchHandler, BatchKey, Unavailable};
+use crate::batching::{Batch, BatchHandler, BatchKey, Reply, Unavailable};
 use crate::pipeline::outbox::{self, Entry};
 use crate::redis::connection::RedisConnection;
 use crate::redis::grant_log::GrantLog;
@@ -112,7 +112,7 @@ impl Gathering {
     /// # Errors
     /// [`Unavailable`] if Redis does not answer, has no list of the sale, or may have lost places. It may then have given
     /// places, also through another process, if [`WaitingRoom::gathers`](store::WaitingRoom::gathers) says so.
-    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Result<Vec<Option<Gathered>>, Unavailable>> {
+    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Reply<Vec<Option<Gathered>>>> {
         let _unanswered = self.places.begin_call();
         let calls = batches.iter().map(|Batch { bucket, claims }| {
             let mut call = self.scripts.take.call(&list_keys(*bucket));
@@ -135,7 +135,7 @@ impl Gathering {
     }
 
     /// The list, with the place of `user` if given. `None` if the database gives the places.
-    pub(super) async fn read(&self, sale: SaleId, user: Option<UserId>) -> Result<Option<ListState>, Unavailable> {
+    pub(super) async fn read(&self, sale: SaleId, user: Option<UserId>) -> Reply<Option<ListState>> {
         let [hash, places, _] = list_keys(Gathering::bucket(sale));
         let mut call = self.scripts.read.key(hash);
         call.key(places);
@@ -149,7 +149,7 @@ impl Gathering {
 
     /// Opens the list for a time that has not come yet, or updates an open one. Returns `false` if the database has to
     /// give the places.
-    pub async fn open(&self, sale: SaleId, list: OpenList) -> Result<bool, Unavailable> {
+    pub async fn open(&self, sale: SaleId, list: OpenList) -> Reply<bool> {
         let mut call = self.scripts.open.key(&list_keys(Gathering::bucket(sale)));
         call.arg(list.from.as_millisecond()).arg(list.until.as_millisecond());
         call.arg(list.until.as_millisecond().saturating_add(KEPT_MS))
@@ -159,7 +159,7 @@ impl Gathering {
     }
 
     /// Stops Redis from giving places, and deletes the list once the database has all places that are left in it.
-    pub async fn close(&self, sale: SaleId) -> Result<ClosedList, Unavailable> {
+    pub async fn close(&self, sale: SaleId) -> Reply<ClosedList> {
         let call = self.scripts.close.key(&list_keys(Gathering::bucket(sale)));
         let (left, is_whole): (i64, bool) = call.invoke_async(&mut self.master.clone()).await?;
         Ok(ClosedList { is_written: left == 0, is_whole })
@@ -168,7 +168,7 @@ impl Gathering {
     /// The oldest places that the database does not have yet. Reads batches until it has `enough` places, at most
     /// [`MAX_ARRIVALS`] batches. A batch that cannot be parsed is set aside for operators, so that it cannot keep the
     /// list from being locked.
-    pub async fn arrivals(&self, sale: SaleId, enough: usize) -> Result<Arrivals, Unavailable> {
+    pub async fn arrivals(&self, sale: SaleId, enough: usize) -> Reply<Arrivals> {
         let bucket = Gathering::bucket(sale);
         let mut arrivals = Arrivals::default();
         let mut ask = redis::cmd("XRANGE");
@@ -190,7 +190,7 @@ impl Gathering {
     }
 
     /// Deletes arrivals from the stream once the database has them.
-    pub async fn forget(&self, sale: SaleId, arrivals: &Arrivals) -> Result<(), Unavailable> {
+    pub async fn forget(&self, sale: SaleId, arrivals: &Arrivals) -> Reply<()> {
         let mut delete = redis::cmd("XDEL");
         delete.arg(keys::outbox(Gathering::bucket(sale))).arg(&arrivals.ids);
         let _: i64 = delete.query_async(&mut self.master.clone()).await?;
@@ -230,7 +230,7 @@ fn parse_places(fields: &[String]) -> Option<Vec<GatheredPlace>> {
 }
 
 /// The generation that has the places, and an answer for each claim.
-fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<(Generation, Vec<Option<Gathered>>), Unavailable> {
+fn read_answer(answer: &[Value], claims: &[Joining]) -> Reply<(Generation, Vec<Option<Gathered>>)> {
     let (epoch, server, now, of_each) = match answer {
         [] => return Err(Unavailable("Redis has no list of this sale, or may have lost places".into())),
         [Value::Int(epoch), Value::BulkString(server), Value::Int(now), of_each @ ..] => {
@@ -254,7 +254,7 @@ fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<(Generation, Vec<
             Ok(Some(if place.entry == wished(claim) { Gathered::New(place) } else { Gathered::Known(place) }))
         }
     };
-    let all = claims.iter().enumerate().map(gathered).collect::<Result<_, Unavailable>>()?;
+    let all = claims.iter().enumerate().map(gathered).collect::<Reply<_>>()?;
     Ok((generation, all))
 }
 
@@ -276,7 +276,7 @@ impl ReplayGrants for Gathering {
 
     /// A list whose server has another history is closed. Its places go to the database once data control has deleted
     /// it, so nothing is replayed.
-    async fn replay(&self, _bucket: Bucket, _places: &[GatheredPlace]) -> Result<Replayed, Unavailable> {
+    async fn replay(&self, _bucket: Bucket, _places: &[GatheredPlace]) -> Reply<Replayed> {
         Ok(Replayed::NotLoaded)
     }
 
@@ -317,8 +317,8 @@ impl Joins {
     async fn decide_batch(
         &self,
         Batch { bucket, claims }: &Batch<Joining>,
-        gathered: Result<Vec<Option<Gathered>>, Unavailable>,
-    ) -> Result<Vec<JoinDecision>, Unavailable> {
+        gathered: Reply<Vec<Option<Gathered>>>,
+    ) -> Reply<Vec<JoinDecision>> {
         let may_be_gathered = gathered.is_err();
         let gathered = gathered.unwrap_or_else(|_| vec![None; claims.len()]);
         let left = claims.iter().zip(&gathered).filter(|(_, gathered)| gathered.is_none());
@@ -350,7 +350,7 @@ impl BatchHandler for Joins {
     type Decision = JoinDecision;
     type Counters = ();
 
-    async fn decide(&self, batches: &[Batch<Joining>]) -> Vec<Result<Vec<JoinDecision>, Unavailable>> {
+    async fn decide(&self, batches: &[Batch<Joining>]) -> Vec<Reply<Vec<JoinDecision>>> {
         let gathered = match &self.gathering {
             Some(gathering) => gathering.take(batches).await,
             None => batches.iter().map(|batch| Ok(vec![None; batch.claims.len()])).collect(),
