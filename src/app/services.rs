@@ -129,27 +129,17 @@ impl Services {
         let directory = Arc::new(PacketDirectory::new(store.clone()));
         let backends = Backends::build(config, &store, &catalogue, &directory, &clock, &metrics)?;
         let registry = Arc::new(CounterRegistry::default());
-        let gate = Arc::new(Gate::new(
-            backends.facts.clone(),
-            catalogue.clone(),
-            &config.web,
-            &secret,
-            clock.clone(),
-            metrics.clone(),
-            registry.clone(),
-        ));
-        let (rate, books) = (config.web.user_rate, (store.clone(), catalogue.clone()));
-        let eligibility = Arc::new(Eligibility::new(books.0.clone(), books.1.clone(), rate, &secret));
-        let gathering = backends.gathering.clone();
-        let waiting_rooms = WaitingRooms::new(
-            books.0,
-            books.1,
-            eligibility.clone(),
-            (backends.stock.clone(), gathering),
-            rate,
-            &secret,
-            metrics.clone(),
-        );
+        let gate = {
+            let (facts, sales, counters) = (backends.facts.clone(), catalogue.clone(), registry.clone());
+            Arc::new(Gate::new(facts, sales, &config.web, &secret, clock.clone(), metrics.clone(), counters))
+        };
+        let rate = config.web.user_rate;
+        let eligibility = Arc::new(Eligibility::new(store.clone(), catalogue.clone(), rate, &secret));
+        let waiting_rooms = {
+            let (store, catalogue, eligibility) = (store.clone(), catalogue.clone(), eligibility.clone());
+            let lists = (backends.stock.clone(), backends.gathering.clone());
+            WaitingRooms::new(store, catalogue, eligibility, lists, rate, &secret, metrics.clone())
+        };
         let stock_sync = backends.redis.clone().map(|redis| {
             let (store, catalogue, monitor) = (store.clone(), catalogue.clone(), monitor.clone());
             Arc::new(StockSync::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))
@@ -164,19 +154,14 @@ impl Services {
             packet_sync: packet_sync.clone(),
             clock: clock.clone(),
             metrics: metrics.clone(),
-            user_rate: config.web.user_rate,
+            user_rate: rate,
             lifetime: config.packet_lifetime,
             alone: config.second_person_above.map(|units| Money::whole(units, CURRENCY).amount),
         });
-        let cockpit = Cockpit::new(
-            store.clone(),
-            catalogue.clone(),
-            gate.clone(),
-            stock_sync.clone(),
-            monitor.clone(),
-            clock.clone(),
-            registry,
-        );
+        let cockpit = {
+            let (store, catalogue, gate) = (store.clone(), catalogue.clone(), gate.clone());
+            Cockpit::new(store, catalogue, gate, stock_sync.clone(), monitor.clone(), clock.clone(), registry)
+        };
         let digests = Arc::new(Digests::new(store.clone(), clock.clone()));
         let sandbox = match config.payments.offered.contains(&PaymentProvider::Sandbox) {
             true => Some(Arc::new(Sandbox::new(store.clone(), &secret, &webhook_origin(config))?)),
@@ -252,19 +237,11 @@ impl Services {
     }
 
     pub fn sales_admin(&self) -> SalesAdmin {
-        SalesAdmin {
-            store: self.store.clone(),
-            stock: self.stock.clone(),
-            catalogue: self.catalogue.clone(),
-            gate: self.gate.clone(),
-            stock_sync: self.stock_sync.clone(),
-            monitor: self.monitor.clone(),
-            probe: self.probe.clone(),
-            health: self.health.clone(),
-            pages: self.pages.clone(),
-            clock: self.clock.clone(),
-            revenue: Arc::new(Revenue::new(self.store.clone(), self.clock.clone())),
-        }
+        let (store, stock, catalogue) = (self.store.clone(), self.stock.clone(), self.catalogue.clone());
+        let (gate, stock_sync, monitor) = (self.gate.clone(), self.stock_sync.clone(), self.monitor.clone());
+        let (probe, health, pages) = (self.probe.clone(), self.health.clone(), self.pages.clone());
+        let (clock, revenue) = (self.clock.clone(), Arc::new(Revenue::new(store.clone(), self.clock.clone())));
+        SalesAdmin { store, stock, catalogue, gate, stock_sync, monitor, probe, health, pages, clock, revenue }
     }
 
     pub fn dead_letters(&self) -> DeadLetters {
@@ -277,15 +254,9 @@ impl Services {
     }
 
     pub fn audit(&self) -> Audit {
-        Audit {
-            store: self.store.clone(),
-            stock_sync: self.stock_sync.clone(),
-            packet_sync: self.packet_sync.clone(),
-            monitor: self.monitor.clone(),
-            clock: self.clock.clone(),
-            recent: None,
-            rows_read: Arc::default(),
-        }
+        let (store, monitor, clock) = (self.store.clone(), self.monitor.clone(), self.clock.clone());
+        let (stock_sync, packet_sync) = (self.stock_sync.clone(), self.packet_sync.clone());
+        Audit { store, stock_sync, packet_sync, monitor, clock, recent: None, rows_read: Arc::default() }
     }
 
     pub(super) fn outboxes(&self) -> Outboxes {
@@ -373,18 +344,11 @@ impl Services {
 
     /// What a rehearsal works with.
     pub fn rehearsal(&self) -> rehearse::Parts {
-        rehearse::Parts {
-            accounts: self.accounts(),
-            sales_admin: self.sales_admin(),
-            audit: self.audit(),
-            stock_sync: self.stock_sync.clone(),
-            monitor: self.monitor.clone(),
-            catalogue: self.catalogue.clone(),
-            health: self.health.clone(),
-            clock: self.clock.clone(),
-            store: self.store.clone(),
-            config: self.config.clone(),
-        }
+        let (accounts, sales_admin, audit) = (self.accounts(), self.sales_admin(), self.audit());
+        let (stock_sync, monitor, catalogue) = (self.stock_sync.clone(), self.monitor.clone(), self.catalogue.clone());
+        let (health, clock, store) = (self.health.clone(), self.clock.clone(), self.store.clone());
+        let config = self.config.clone();
+        rehearse::Parts { accounts, sales_admin, audit, stock_sync, monitor, catalogue, health, clock, store, config }
     }
 
     fn send_crowd(&self) -> SendCrowd {
