@@ -211,6 +211,12 @@ mod tests {
         AccountLink { user: user(n), link, at: Timestamp::from_second(second).unwrap() }
     }
 
+    /// Links at one time, each its account, kind and digest, such as `1 address a`.
+    fn links(text: &str) -> Vec<AccountLink> {
+        let link = |words: Vec<&str>| noted(words[0].parse().unwrap(), words[1].parse().unwrap(), words[2], 0);
+        text.split(", ").map(|text| link(text.split(' ').collect())).collect()
+    }
+
     fn members(groups: &[LinkedAccounts]) -> Vec<Vec<UserId>> {
         groups.iter().map(|group| group.members.clone()).collect()
     }
@@ -222,16 +228,8 @@ mod tests {
 
     #[test]
     fn one_address_or_contact_links_accounts_and_their_neighbours() {
-        let links = [
-            noted(1, LinkKind::Address, "a", 0),
-            noted(2, LinkKind::Address, "a", 0),
-            noted(2, LinkKind::Contact, "c", 0),
-            noted(3, LinkKind::Contact, "c", 0),
-            noted(4, LinkKind::Contact, "a", 0),
-            noted(5, LinkKind::Address, "b", 0),
-            noted(6, LinkKind::Address, "b", 0),
-        ];
-        let found = groups(&links);
+        let links = "1 address a, 2 address a, 2 contact c, 3 contact c, 4 contact a, 5 address b, 6 address b";
+        let found = groups(&self::links(links));
         assert_eq!(members(&found), [vec![user(1), user(2), user(3)], vec![user(5), user(6)]]);
         assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Address, 2), (LinkReason::Contact, 2)]));
         assert_eq!(found[1].reasons, BTreeMap::from([(LinkReason::Address, 2)]));
@@ -239,25 +237,14 @@ mod tests {
 
     #[test]
     fn one_instrument_links_accounts_and_is_no_other_kind() {
-        let links = [
-            noted(1, LinkKind::Instrument, "a", 0),
-            noted(2, LinkKind::Instrument, "a", 0),
-            noted(3, LinkKind::Address, "a", 0),
-            noted(4, LinkKind::Instrument, "b", 0),
-        ];
-        let found = groups(&links);
+        let found = groups(&links("1 instrument a, 2 instrument a, 3 address a, 4 instrument b"));
         assert_eq!(members(&found), [[user(1), user(2)]]);
         assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Instrument, 2)]));
     }
 
     #[test]
     fn two_digests_of_one_thing_link_accounts_across_a_change_of_the_secret() {
-        let links = [
-            noted(1, LinkKind::Address, "old", 0),
-            noted(2, LinkKind::Address, "old", 0),
-            noted(2, LinkKind::Address, "new", 0),
-            noted(3, LinkKind::Address, "new", 0),
-        ];
+        let links = links("1 address old, 2 address old, 2 address new, 3 address new");
         assert_eq!(members(&groups(&links)), [[user(1), user(2), user(3)]]);
     }
 
