@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use crate::app::Services;
 use control::draws::Draws;
-use control::schedule::Deposits;
-use control::schedule::Schedule;
+use control::schedule::{Deposits, Schedule};
 use control::waiting_rooms::{Turns, WaitingRoomSteps};
 use control::waitlists::Waitlists;
 use control::{Control, Job, schedule};

@@ -31,8 +31,7 @@ use engine::stock::redis::RedisStock;
 use engine::waiting_rooms::places::Gathering;
 use pages::pictures::run_cleanup;
 use store::Store;
-use web::server::limits::AddressLimit;
-use web::server::limits::{ConnectionLimiter, ConnectionLimits};
+use web::server::limits::{AddressLimit, ConnectionLimiter, ConnectionLimits};
 use web::server::serve_on;
 
 impl Services {

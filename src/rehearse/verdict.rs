@@ -246,8 +246,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::measure::LoadRecorder;
-    use crate::measure::VisitOutcome;
+    use crate::measure::{LoadRecorder, VisitOutcome};
     use domain::UserId;
 
     const LIMITS: VerdictLimits =

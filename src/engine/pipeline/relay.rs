@@ -111,8 +111,7 @@ pub(super) async fn publish(publisher: &Rabbit, entries: &[Entry], stop: &Cancel
     }
 }
 
-// The sweep (rung 3): deletes outbox entries whose orders have been seen in the database, and publishes overdue ones again.
-// RabbitMQ may therefore lose everything without losing an order.
+// The sweep.
 
 const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 /// If there are several relays, one of them sweeps at a time.
