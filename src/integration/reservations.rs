@@ -255,7 +255,7 @@ web::operations! { "other shops"
     /// Reserve units for a customer of another shop
     ///
     /// Safe to repeat, also without a key: a customer who holds units gets the same reservation again.
-    POST "/api/v1/sales/{sale}/reservations" createReservation = create, located;
+    POST "/api/v1/sales/{sale}/reservations" createReservation = create, repeatable, located;
         200 ReservationAnswer, "What the customer holds already.";
         201 ReservationAnswer;
         refuses Blocked NoSuchShopper NotOpen SoldOut Ended NotCalled ByDraw BadQuantity OverLimit Busy TooEarly Overloaded

@@ -97,7 +97,7 @@ web::operations! { "other shops"
     /// Add units to a sale, or take unsold ones back
     ///
     /// Send it with an `Idempotency-Key`: the units count once, however often it is repeated.
-    POST "/api/v1/sales/{sale}/stock" addStock = add, versioned;
+    POST "/api/v1/sales/{sale}/stock" addStock = add, repeatable, versioned;
         200 StockAnswer;
         refuses NoSuchSale WrongState BelowSold UnitsAllotted;
 }

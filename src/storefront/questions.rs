@@ -353,9 +353,8 @@ web::operations! { "sales"
         201 OneQuestion;
         refuses TooManyQuestions RateLimited;
     /// The user's questions about goods, newest first
-    GET "/api/questions" listQuestions = own, tag("accounts");
+    GET "/api/questions" listQuestions = own, limited, tag("accounts");
         200 OwnList;
-        refuses RateLimited;
     /// Withdraw a question that has no answer
     DELETE "/api/questions/{question}" withdrawQuestion = withdraw, tag("accounts");
         204 ();

@@ -301,9 +301,8 @@ impl WalletPage {
 
 web::operations! { "wallet"
     /// The balance of the user's wallet and its entries, newest first
-    GET "/api/wallet" showWallet = show;
+    GET "/api/wallet" showWallet = show, limited;
         200 WalletJson, "The balance, and one page of entries.";
-        refuses RateLimited;
     /// Start a top-up of the wallet
     POST "/api/wallet/top-ups" topUpWallet = top_up, repeatable, language, located;
         201 StartedPayment, "The address of the payment page. The money is in the wallet after the provider's \

@@ -1,5 +1,5 @@
-//! The whole shop as one service: the routes of the crates above, within the middleware. Every address stands in their
-//! `routes.rs`, grouped by caller.
+//! The whole shop as one service: the routes of the crates above, within the middleware. Their `routes.rs` has the addresses
+//! of pages, and leads to those of the API.
 
 use std::sync::Arc;
 
@@ -10,12 +10,14 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X
 use axum::http::{HeaderValue, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
+pub use axum::routing::MethodFilter;
 use axum::routing::{MethodRouter, on};
 use futures::future::BoxFuture;
 use tower::ServiceBuilder;
 
+use crate::document::Api;
 use crate::extract::query_value;
-use crate::{Code, Problem, Shop};
+use crate::{Code, Problem, Shop, account_limits, idempotency};
 use domain::Locale;
 
 /// Routes before the middleware.
@@ -86,9 +88,29 @@ fn erased<T: 'static>(handler: impl Handler<T, Arc<Shop>, Future = Answer>) -> E
 macro_rules! methods {
     ($($name:ident $filter:ident),*) => {$(
         pub fn $name<T: 'static>(handler: impl Handler<T, Arc<Shop>, Future = Answer>) -> MethodRouter<Arc<Shop>> {
-            on(axum::routing::MethodFilter::$filter, erased(handler))
+            on(MethodFilter::$filter, erased(handler))
         }
     )*};
+}
+
+/// What a file adds to the document of the API, and its routes.
+pub type Operations = (fn(&mut Api), fn(&Arc<Shop>) -> Routes);
+
+/// The route of an operation of the API. Two of the words in its row are layers around the handler.
+pub fn operation<T: 'static>(
+    method: MethodFilter,
+    handler: impl Handler<T, Arc<Shop>, Future = Answer>,
+    words: &[&str],
+    shop: &Arc<Shop>,
+) -> MethodRouter<Arc<Shop>> {
+    let mut route = on(method, erased(handler));
+    if words.contains(&"repeatable") {
+        route = route.route_layer(from_fn_with_state(shop.clone(), idempotency::repeatable));
+    }
+    if words.contains(&"limited") {
+        route = route.route_layer(from_fn_with_state(shop.clone(), account_limits::limited));
+    }
+    route
 }
 
 /// A tab of a page: the value of `show` in the query, and what answers it.
@@ -105,7 +127,7 @@ pub fn tabs<const N: usize>(tabs: [PageTab; N]) -> MethodRouter<Arc<Shop>> {
         let PageTab(_, handler) = tabs.iter().find(|PageTab(name, _)| *name == shown).unwrap_or(&tabs[0]);
         (handler.0)(request, shop)
     };
-    on(axum::routing::MethodFilter::GET, Erased(Arc::new(pick)))
+    on(MethodFilter::GET, Erased(Arc::new(pick)))
 }
 
 methods!(get GET, post POST, put PUT, patch PATCH, delete DELETE);

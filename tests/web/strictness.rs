@@ -12,18 +12,14 @@ fn every_route_of_the_api_is_documented() {
         let found = parts.filter_map(|part| Some(part.trim_start().strip_prefix('"')?.split('"').next()?.to_owned()));
         found.filter(|path| path.starts_with("/api/")).collect()
     };
-    let routes = paths(
-        concat!(
-            include_str!("../../src/storefront/routes.rs"),
-            include_str!("../../src/console/routes.rs"),
-            include_str!("../../src/integration/routes.rs")
-        ),
-        ".route(",
-    );
+    let routes = paths(include_str!("../../src/console/routes.rs"), ".route(");
     let document = document::document();
-    let documented = document["paths"].as_object().unwrap().keys().cloned().collect();
+    let documented = document["paths"].as_object().unwrap().keys();
     assert!(routes.len() > 50, "the source of the router could not be parsed");
-    assert_eq!(routes, documented);
+    assert_eq!(routes, documented.filter(|path| path.starts_with("/api/admin/")).cloned().collect());
+    // The row that documents an operation of shoppers and of other shops is its route.
+    let others = [include_str!("../../src/storefront/routes.rs"), include_str!("../../src/integration/routes.rs")];
+    assert_eq!(paths(&others.concat(), ".route("), BTreeSet::new());
 }
 
 #[tokio::test]

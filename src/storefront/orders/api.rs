@@ -277,9 +277,8 @@ pub async fn set_address(
 
 web::operations! { "orders"
     /// The user's orders, newest first
-    GET "/api/orders" listOrders = list;
+    GET "/api/orders" listOrders = list, limited;
         200 OrderList<OrderJson>;
-        refuses RateLimited;
     /// Buy
     ///
     /// Safe to repeat: a user who holds units gets the same order again.

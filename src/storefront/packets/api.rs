@@ -188,13 +188,12 @@ pub async fn list((State(shop), SignedIn(session)): UserCall, Query(query): Quer
 
 web::operations! { "packets"
     /// The user's red packets, newest first: `?given` (the default) or `?received`
-    GET "/api/packets" listPackets = list;
+    GET "/api/packets" listPackets = list, limited;
         200 PacketList<OwnPacketJson>, "One page. Received packets have `mine` and `claimed_at` as well.";
-        refuses RateLimited;
     /// Give a red packet (红包)
     ///
     /// Paid from the wallet or, by owners and with `from` by operators, from the shop's purse.
-    POST "/api/packets" givePacket = give, located;
+    POST "/api/packets" givePacket = give, repeatable, located;
         201 GivenPacketResponse, "The packet. A repeated `key` creates nothing and returns the first packet.";
         202 OneApproval, "From the shop, beyond what one person gives alone within a day: it waits for a second one.";
         refuses StepUpNeeded NotAllowed SpendingLimit NotEnough TooManyPackets RateLimited;

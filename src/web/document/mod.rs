@@ -37,8 +37,8 @@ const TOKEN: &str = "The token of a program, `sk_…`, which an owner of the sho
 const REQUEST_SCHEMAS: &str = "/components/requests";
 const SCHEMAS: &str = "/components/schemas";
 
-/// Declares the operations of a file as `pub fn document`: after the summary (and, from the third line on, a
-/// description) the method, the path, the name of the operation, the handler, what its extractors do not tell
+/// Declares the operations of a file as `pub fn document` and `pub fn routes`: after the summary (and, from the third line
+/// on, a description) the method, the path, the name of the operation, the handler, what its extractors do not tell
 /// ([`Operation`] has the words), its answers, and the problems that other operations do not have.
 #[macro_export]
 macro_rules! operations {
@@ -58,6 +58,14 @@ macro_rules! operations {
                 $(operation.refuses(&[$($crate::problem::Code::$code),+]);)?
                 operation.add();
             )*
+        }
+
+        /// The routes of the operations of this file.
+        pub fn routes(shop: &std::sync::Arc<$crate::Shop>) -> $crate::router::Routes {
+            $crate::router::Routes::new()$(.route(
+                $path,
+                $crate::router::operation($crate::router::MethodFilter::$method, $handler, &[$(stringify!($word)),*], shop),
+            ))*
         }
     };
 }
@@ -334,10 +342,18 @@ impl Operation<'_> {
         self.refuses(&[Code::BadApiToken, Code::ScopeMissing, Code::ForeignNetwork, Code::RateLimited]);
     }
 
-    /// The request may have an idempotency key ([`crate::idempotency`]).
+    /// The request may have an idempotency key ([`crate::idempotency`]). The handler may need its id as well.
     pub fn repeatable(&mut self) {
-        self.parameters.push(json!({"$ref": "#/components/parameters/IdempotencyKey"}));
-        self.refuses(&[Code::KeyReused, Code::UnderWay]);
+        let key = json!({"$ref": "#/components/parameters/IdempotencyKey"});
+        if !self.parameters.contains(&key) {
+            self.parameters.push(key);
+            self.refuses(&[Code::KeyReused, Code::UnderWay]);
+        }
+    }
+
+    /// The list of what an account has may be read at a rate only ([`crate::account_limits`]).
+    pub fn limited(&mut self) {
+        self.refuses(&[Code::RateLimited]);
     }
 
     /// The request may name the version that it changes.
