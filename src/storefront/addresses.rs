@@ -4,14 +4,13 @@ use askama::Template;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sign_in::page::{SaleBeside, sale_ahead};
 use crate::{UserCall, UserVisit};
 use domain::address::{AddressError, COUNTRIES};
-use domain::{Address, AddressId, GivenAddress, Locale, Money, OrderId, SaleId};
+use domain::{Address, AddressId, GivenAddress, Locale, Money};
 use pages::{Chrome, filters};
 use store::{AddressEdit, AddressRefusal, SavedAddress};
 use web::extract::{Form, Json, PathIds, Query, SignedIn, State, Visitor, entity_tag, expected_versions};
@@ -175,7 +174,7 @@ pub async fn blank(
     (State(shop), _, visitor): UserVisit,
     Query(NewAddressQuery { sale }): Query<NewAddressQuery>,
 ) -> Answer {
-    let sale = sale.parse().ok().and_then(|sale| sale_ahead(&shop, visitor.locale, sale));
+    let sale = sale.parse().ok().and_then(|sale| sale_ahead(&shop, sale));
     render(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, None, sale)
 }
 
@@ -219,7 +218,7 @@ async fn save_by_form(
     input: AddressInput,
 ) -> Answer {
     let (locale, as_default) = (visitor.locale, input.as_default == "yes");
-    let sale = input.sale.parse().ok().and_then(|sale| sale_ahead(&shop, locale, sale));
+    let sale = input.sale.parse().ok().and_then(|sale| sale_ahead(&shop, sale));
     let mut edited = id.map(|id| EditedAddress { id, version: input.version.clone() });
     let (status, errors, alert) = match input.address().checked() {
         Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, errors, None),
@@ -236,8 +235,10 @@ async fn save_by_form(
                 Ok(_) => {
                     let back = match sale {
                         None => list_path(locale, "saved"),
-                        Some(sale) if sale.has_rules => eligibility_path(locale, sale.sale),
-                        Some(sale) => sale_path(locale, sale.sale),
+                        Some(SaleBeside { entry, .. }) if !entry.sale.eligibility.are_none() => {
+                            eligibility_path(locale, entry.sale.id)
+                        }
+                        Some(SaleBeside { entry, .. }) => sale_path(locale, entry.sale.id),
                     };
                     return Ok(see_other(&back));
                 }
@@ -289,22 +290,22 @@ impl AddressForm {
         AddressForm { locale, typed: Address { country, ..Address::default() }, errors: Vec::new() }
     }
 
-    fn t(&self) -> &'static OrdersText {
+    pub(crate) fn t(&self) -> &'static OrdersText {
         &text(self.locale).orders
     }
 
     /// Chinese addresses begin with the region and end with the name.
-    fn is_large_to_small(&self) -> bool {
+    pub(crate) fn is_large_to_small(&self) -> bool {
         self.locale == Locale::Zh
     }
 
-    fn error_text(&self, field: &str) -> Option<&'static str> {
+    pub(crate) fn error_text(&self, field: &str) -> Option<&'static str> {
         let error = self.errors.iter().find(|e| e.field == field)?;
         Some(field_error(self.locale, error.code))
     }
 
     /// The fields with errors, and their labels.
-    fn wrong_fields(&self) -> Vec<(&'static str, &'static str)> {
+    pub(crate) fn wrong_fields(&self) -> Vec<(&'static str, &'static str)> {
         let t = self.t();
         let fields = self.errors.iter().map(|error| error.field);
         fields
@@ -312,7 +313,7 @@ impl AddressForm {
             .collect()
     }
 
-    fn countries(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+    pub(crate) fn countries(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
         let locale = self.locale;
         COUNTRIES.iter().map(move |code| (*code, country(locale, code)))
     }
@@ -390,36 +391,6 @@ pub enum AddressAlert {
     Full,
     /// The address was changed after the form was filled, and is now this.
     ChangedMeanwhile(AddressCard),
-}
-
-/// The choice of the address for an order.
-#[derive(Debug, Template)]
-#[template(path = "addresses/order_address.html")]
-pub struct OrderAddressPage {
-    pub chrome: Chrome,
-    pub sale_id: SaleId,
-    pub id: OrderId,
-    pub goods_name: String,
-    pub amount: Money,
-    pub saved: Vec<AddressCard>,
-    /// The id of a saved address, or `new`.
-    pub choice: String,
-    pub form: AddressForm,
-    pub keep: bool,
-    /// The shopper started a payment before the order had an address.
-    pub needed: bool,
-    /// The source of the money of the payment that follows; empty for the shop's first provider.
-    pub from: String,
-    /// Whether a payment can follow.
-    pub can_pay: bool,
-    /// Until when an unpaid order waits for its payment.
-    pub pay_by: Option<Timestamp>,
-}
-
-impl OrderAddressPage {
-    fn is_chosen(&self, id: &AddressId) -> bool {
-        self.choice == id.to_string()
-    }
 }
 
 web::operations! { "accounts"

@@ -9,14 +9,15 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::UserVisit;
+use crate::{SaleCall, UserVisit};
 use accounts::Session;
 use domain::{EligibilityRule, Ineligible, Locale, Money, SaleId, SaleState};
+use engine::catalogue::CatalogueEntry;
 use engine::eligibility::{RedeemRefusal, RuleState};
 use pages::{Chrome, filters};
 use web::extract::{ClientAddress, Form, Json, PathIds, SalePath, SignedIn, State, Visitor};
 use web::shared::paths::eligibility_path;
-use web::{Answer, Code, Problem, Shop, goods_name_and_cover, personal, private, see_other};
+use web::{Answer, Code, Problem, Shop, personal, private, see_other};
 use words::problem;
 
 #[derive(Serialize, JsonSchema)]
@@ -38,10 +39,14 @@ struct RuleJson {
     lacks: Option<Ineligible>,
 }
 
-/// The rules of a sale, and which of them the account keeps.
-pub async fn own(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn, SalePath(sale): SalePath) -> Answer {
+pub async fn public_sale(shop: &Shop, sale: SaleId) -> Result<Arc<CatalogueEntry>, Problem> {
     let known = shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.state != SaleState::Draft);
-    let known = known.ok_or(Code::NoSuchSale)?;
+    known.ok_or(Code::NoSuchSale.into())
+}
+
+/// The rules of a sale, and which of them the account keeps.
+pub async fn own((State(shop), SignedIn(session), SalePath(sale)): SaleCall) -> Answer {
+    let known = public_sale(&shop, sale).await?;
     let states = shop.eligibility.states(&known.sale, session.user_id).await?;
     let response = EligibilityResponse {
         sale_id: sale,
@@ -69,7 +74,7 @@ pub async fn redeem(
     Json(body): Json<InvitationBody>,
 ) -> Answer {
     state.eligibility.redeem(sale, session.user_id, client, &body.code).await?;
-    own(state, SignedIn(session), SalePath(sale)).await
+    own((state, SignedIn(session), SalePath(sale))).await
 }
 
 pub async fn page((State(shop), SignedIn(session), visitor): UserVisit, PathIds(sale): PathIds<SaleId>) -> Answer {
@@ -106,14 +111,10 @@ async fn render(
     status: StatusCode,
     refused_code: Option<String>,
 ) -> Answer {
-    let known = shop.catalogue.entry(id).await?.filter(|entry| entry.sale.state != SaleState::Draft);
-    let known = known.ok_or(Code::NoSuchSale)?;
+    let known = public_sale(shop, id).await?;
     let page = EligibilityPage {
-        sale: id,
-        goods_name: goods_name_and_cover(Some(&*known), visitor.locale).0,
-        accounts_before: known.sale.eligibility.accounts_before,
-        deposit: known.sale.eligibility.deposit,
         states: shop.eligibility.states(&known.sale, session.user_id).await?,
+        known,
         refused_code,
         chrome: visitor.chrome_at(eligibility_path(visitor.locale, id)),
     };
@@ -135,10 +136,7 @@ pub fn refused(refusal: impl Into<Problem>, locale: Locale, sale: SaleId) -> Ans
 #[template(path = "eligibility/eligibility.html")]
 struct EligibilityPage {
     chrome: Chrome,
-    sale: SaleId,
-    goods_name: String,
-    accounts_before: Option<Timestamp>,
-    deposit: Option<Money>,
+    known: Arc<CatalogueEntry>,
     states: Vec<RuleState>,
     /// An invitation code that could not be redeemed, as typed.
     refused_code: Option<String>,
@@ -160,12 +158,12 @@ impl EligibilityPage {
 
     /// The moment that the rule names.
     fn moment(&self, state: &RuleState) -> Option<Timestamp> {
-        self.accounts_before.filter(|_| state.rule == EligibilityRule::AccountsBefore)
+        self.known.sale.eligibility.accounts_before.filter(|_| state.rule == EligibilityRule::AccountsBefore)
     }
 
     /// The amount that the rule names.
     fn deposit(&self, state: &RuleState) -> Option<Money> {
-        self.deposit.filter(|_| state.rule == EligibilityRule::Deposit)
+        self.known.sale.eligibility.deposit.filter(|_| state.rule == EligibilityRule::Deposit)
     }
 
     fn needs_deposit(&self, state: &RuleState) -> bool {
@@ -191,12 +189,10 @@ impl EligibilityPage {
         state.lacks == Some(Ineligible::InvitationNeeded)
     }
 
-    fn code_error(&self) -> Option<&'static str> {
-        self.refused_code.as_ref().map(|_| problem("bad_invitation").text(self.chrome.locale))
-    }
-
-    fn typed_code(&self) -> &str {
-        self.refused_code.as_deref().unwrap_or_default()
+    /// The code that could not be redeemed, as typed, and why; both empty without one.
+    fn refused(&self) -> (&str, &'static str) {
+        let why = || problem("bad_invitation").text(self.chrome.locale);
+        self.refused_code.as_deref().map(|typed| (typed, why())).unwrap_or_default()
     }
 }
 

@@ -66,14 +66,25 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
+use domain::{OrderId, SaleId};
 use web::Shop;
-use web::extract::{SignedIn, State, Visitor};
+use web::extract::{ClientDevice, PathIds, SalePath, SignedIn, State, Visitor};
 
 /// What most handlers of a signed-in user extract.
 pub(crate) type UserCall = (State<Arc<Shop>>, SignedIn);
 
 /// What most pages of a signed-in user extract.
 pub(crate) type UserVisit = (State<Arc<Shop>>, SignedIn, Visitor);
+
+/// What most handlers of a signed-in user in a sale extract.
+pub(crate) type SaleCall = (State<Arc<Shop>>, SignedIn, SalePath);
+
+/// What most pages extract on which a visitor gets into an account.
+pub(crate) type DeviceVisit = (State<Arc<Shop>>, ClientDevice, Visitor);
+
+/// What most handlers and pages of an order extract.
+pub(crate) type OrderCall = (State<Arc<Shop>>, SignedIn, PathIds<(SaleId, OrderId)>);
+pub(crate) type OrderVisit = (State<Arc<Shop>>, SignedIn, Visitor, PathIds<(SaleId, OrderId)>);
 
 /// A response whose JSON text is written already.
 pub(crate) fn json_response(status: StatusCode, text: impl Into<Bytes>) -> Response {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::UserCall;
-use crate::sign_in::api::{MeJson, opened};
+use crate::sign_in::api::{MeJson, SignInCall, opened};
 use accounts::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
 use domain::text::is_line;
 use store::Passkey;
 use web::extract::{ClientDevice, Json, PathIds, Secret, State};
-use web::shared::validation::failed;
-use web::{Answer, Cache, Problem, Shop, private};
+use web::shared::validation::check;
+use web::{Answer, Cache, Shop, private};
 use webauthn::ALGORITHMS;
 
 const MAX_NAME_CHARS: usize = 60;
@@ -218,12 +218,7 @@ pub async fn log_in_challenge(State(shop): State<Arc<Shop>>) -> Answer {
     Ok(request_json(shop.accounts.passkeys().log_in_request().await?))
 }
 
-pub async fn log_in(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    headers: HeaderMap,
-    Json(body): Json<SignedBody>,
-) -> Answer {
+pub async fn log_in((State(shop), ClientDevice(device), headers): SignInCall, Json(body): Json<SignedBody>) -> Answer {
     let session = shop.accounts.passkeys().log_in(&device, &body.signed()).await?;
     Ok(opened(&shop, &headers, StatusCode::OK, &session).await)
 }
@@ -311,15 +306,11 @@ pub async fn add(
 ) -> Answer {
     let AttestationResponse { client_data, attestation_object } = body.credential.response;
     let name = body.name.trim();
-    let mut mistakes = failed([
+    check([
         (!name.is_empty(), "name", "required"),
         (name.chars().count() <= MAX_NAME_CHARS, "name", "too_long"),
         (is_line(name), "name", "bad_text"),
-    ])
-    .peekable();
-    if mistakes.peek().is_some() {
-        return Err(Problem::invalid(mistakes));
-    }
+    ])?;
     let created = CreatedPasskey { client_data: client_data.0, attestation_object: attestation_object.0 };
     let passkey = shop.accounts.passkeys().add(&session.0, &device, name, &created).await?;
     let location = [(LOCATION, "/api/account/passkeys")];

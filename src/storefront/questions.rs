@@ -12,9 +12,11 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{UserCall, UserVisit};
+use crate::eligibility::public_sale;
+use crate::{SaleCall, UserCall, UserVisit};
 use domain::question::{MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, check_question};
 use domain::{Locale, Page, Question, QuestionId, QuestionStatus, SaleId, SaleState, ShownAnswer};
+use engine::catalogue::CatalogueEntry;
 use pages::{Chrome, filters};
 use store::FoundQuestion;
 use web::extract::session::cookie;
@@ -22,10 +24,7 @@ use web::extract::{Form, Json, PathIds, Query, SalePath, SignedIn, State, Visito
 use web::questions::{AskRefusal, QuestionJson};
 use web::shared::pagination::BeforeQuery;
 use web::shared::paths::{own_questions_path, questions_path};
-use web::{
-    Answer, Cache, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, no_content, personal, private,
-    see_other,
-};
+use web::{Answer, Cache, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, no_content, personal, private, see_other};
 use words::{field_error, problem};
 
 #[derive(Serialize, JsonSchema)]
@@ -43,8 +42,7 @@ struct ShownList<'a> {
 
 /// The questions that the sale's pages show, in both languages.
 pub async fn shown(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Answer {
-    let entry = shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.state != SaleState::Draft);
-    let (entry, answers) = (entry.ok_or(Code::NoSuchSale)?, shop.catalogue.answers());
+    let (entry, answers) = (public_sale(&shop, sale).await?, shop.catalogue.answers());
     let mut questions = Vec::new();
     for locale in Locale::ALL {
         let of_goods = answers.get(&entry.goods.id).map_or(&[][..], |answers| answers.of(locale));
@@ -74,11 +72,7 @@ struct OneQuestion {
 }
 
 /// Asks a question. 201 with the question; 200 with the first one if the same words wait for an answer already.
-pub async fn ask(
-    (State(shop), SignedIn(session)): UserCall,
-    SalePath(sale): SalePath,
-    Json(body): Json<AskBody>,
-) -> Answer {
+pub async fn ask((State(shop), SignedIn(session), SalePath(sale)): SaleCall, Json(body): Json<AskBody>) -> Answer {
     let text = check_question(&body.text).map_err(|code| Problem::invalid_field("text", code))?;
     let (question, is_new) = shop.questions.ask(session.user_id, sale, body.locale, text).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -126,9 +120,10 @@ pub async fn form(
 }
 
 /// What the form shows.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct FormState {
     typed: String,
+    /// Whether the text was typed before the log-in.
     is_kept: bool,
     /// The code that says what is wrong with the text.
     wrong: Option<&'static str>,
@@ -136,20 +131,13 @@ struct FormState {
     refused: Option<&'static str>,
 }
 
-async fn page(shop: &Shop, visitor: &Visitor, sale: SaleId, status: StatusCode, state: FormState) -> Answer {
-    let entry = shop.catalogue.entry(sale).await?;
-    let entry = entry.filter(|entry| entry.sale.state != SaleState::Draft && !entry.sale.shadow);
-    let entry = entry.ok_or(Code::NoSuchSale)?;
-    let page = AskPage {
-        chrome: visitor.chrome_at(questions_path(visitor.locale, sale)),
-        sale,
-        goods_name: goods_name_and_cover(Some(&*entry), visitor.locale).0,
-        typed: state.typed,
-        is_kept: state.is_kept,
-        wrong: state.wrong,
-        refused: state.refused,
-    };
-    personal(status, &page)
+async fn page(shop: &Shop, visitor: &Visitor, sale: SaleId, status: StatusCode, form: FormState) -> Answer {
+    let known = public_sale(shop, sale).await?;
+    if known.sale.shadow {
+        return Err(Code::NoSuchSale.into());
+    }
+    let chrome = visitor.chrome_at(questions_path(visitor.locale, sale));
+    personal(status, &AskPage { chrome, known, form })
 }
 
 /// Asks a question. A visitor goes to the log-in first, and then back to the form with the same text.
@@ -166,17 +154,17 @@ pub async fn ask_by_form(
             return page(&shop, &visitor, sale, StatusCode::UNPROCESSABLE_ENTITY, state).await;
         }
     };
-    let (locale, secure) = (visitor.locale, shop.config.is_https());
-    let place = DraftPlace { locale, sale, secure };
+    let locale = visitor.locale;
+    let draft = |text: &str| [(SET_COOKIE, draft_cookie(&questions_path(locale, sale), shop.config.is_https(), text))];
     let Some(session) = &visitor.session else {
         let login = login_path(locale, &questions_path(locale, sale));
-        return Ok(([(SET_COOKIE, place.keep(&text))], see_other(&login)).into_response());
+        return Ok((draft(&text), see_other(&login)).into_response());
     };
     match shop.questions.ask(session.user_id, sale, locale, text).await {
         Ok((_, is_new)) => {
             let done = if is_new { "asked" } else { "known" };
             let own = format!("{}?done={done}", own_questions_path(locale));
-            Ok(([(SET_COOKIE, place.forget())], see_other(&own)).into_response())
+            Ok((draft(""), see_other(&own)).into_response())
         }
         Err(refusal @ (AskRefusal::TooMany | AskRefusal::RateLimited)) => {
             let code = Problem::from(refusal).code();
@@ -237,28 +225,19 @@ pub async fn withdraw_by_form(
 #[template(path = "questions/ask.html")]
 struct AskPage {
     chrome: Chrome,
-    sale: SaleId,
-    goods_name: String,
-    typed: String,
-    /// Whether the text was typed before the log-in.
-    is_kept: bool,
-    /// The code that says what is wrong with the text.
-    wrong: Option<&'static str>,
-    /// The code that says why the question is not asked now.
-    refused: Option<&'static str>,
+    known: Arc<CatalogueEntry>,
+    form: FormState,
 }
 
 impl AskPage {
-    fn typed_question(&self) -> &str {
-        &self.typed
-    }
-
-    fn question_error(&self) -> Option<&'static str> {
-        self.wrong.map(|code| field_error(self.chrome.locale, code))
+    /// What was entered, and what is wrong with it; empty if nothing is.
+    fn entered(&self) -> (&str, &'static str) {
+        let wrong = self.form.wrong.map(|code| field_error(self.chrome.locale, code));
+        (&self.form.typed, wrong.unwrap_or_default())
     }
 
     fn refusal(&self) -> Option<&'static str> {
-        self.refused.map(|code| problem(code).text(self.chrome.locale))
+        self.form.refused.map(|code| problem(code).text(self.chrome.locale))
     }
 }
 
@@ -305,32 +284,13 @@ const NAME: &str = "question";
 /// Longer than a log-in or a registration takes, in seconds.
 const LIFETIME_SECONDS: u32 = 30 * 60;
 
-/// The form that a draft belongs to: the browser sends the cookie to this form only.
-#[derive(Debug, Clone, Copy)]
-pub struct DraftPlace {
-    pub locale: Locale,
-    pub sale: SaleId,
-    /// Whether the shop is reached by https.
-    pub secure: bool,
-}
-
-impl DraftPlace {
-    /// The `Set-Cookie` that stores a question.
-    pub fn keep(self, text: &str) -> HeaderValue {
-        self.cookie(&URL_SAFE_NO_PAD.encode(text), LIFETIME_SECONDS)
-    }
-
-    /// The `Set-Cookie` that deletes it.
-    pub fn forget(self) -> HeaderValue {
-        self.cookie("", 0)
-    }
-
-    fn cookie(self, value: &str, seconds: u32) -> HeaderValue {
-        let path = questions_path(self.locale, self.sale);
-        let secure = if self.secure { "; Secure" } else { "" };
-        let text = format!("{NAME}={value}; Path={path}; HttpOnly; SameSite=Lax{secure}; Max-Age={seconds}");
-        HeaderValue::try_from(text).expect("base64 and paths are valid in headers")
-    }
+/// The `Set-Cookie` that stores a question, or deletes it if it is empty. The browser sends it to the form at `path` only.
+/// `secure`: whether the shop is reached by https.
+fn draft_cookie(path: &str, secure: bool, question: &str) -> HeaderValue {
+    let (value, secure) = (URL_SAFE_NO_PAD.encode(question), if secure { "; Secure" } else { "" });
+    let seconds = if question.is_empty() { 0 } else { LIFETIME_SECONDS };
+    let text = format!("{NAME}={value}; Path={path}; HttpOnly; SameSite=Lax{secure}; Max-Age={seconds}");
+    HeaderValue::try_from(text).expect("base64 and paths are valid in headers")
 }
 
 /// The question in a request's cookie; `None` if it could not be asked.
@@ -373,12 +333,12 @@ mod tests {
 
     #[test]
     fn kept_question_comes_back_and_is_sent_to_its_form_only() {
-        let place = DraftPlace { locale: Locale::Zh, sale: SaleId(7), secure: true };
-        let kept = place.keep("它防水吗；？; Path=/");
+        let draft = |text| draft_cookie("/zh/sales/7/questions", true, text);
+        let kept = draft("它防水吗；？; Path=/");
         let (value, attributes) = kept.to_str().unwrap().split_once("; ").unwrap();
         assert_eq!(attributes, "Path=/zh/sales/7/questions; HttpOnly; SameSite=Lax; Secure; Max-Age=1800");
         assert_eq!(kept_question(&request_with(&format!("a=b; {value}"))).as_deref(), Some("它防水吗；？; Path=/"));
-        assert!(place.forget().to_str().unwrap().starts_with("question=; Path=/zh/sales/7/questions"));
+        assert!(draft("").to_str().unwrap().starts_with("question=; Path=/zh/sales/7/questions"));
     }
 
     #[test]

@@ -116,7 +116,7 @@ fn pages_of(locale: Locale, shop: &Arc<Shop>) -> Routes {
         .route(&at("/account/second-factor"), get(account::page::enrol).merge(post(account::page::set_second_factor)))
         .route(&at("/account/second-factor/remove"), post(account::page::remove_second_factor))
         .route(&at("/account/passkeys/{passkey}/remove"), post(account::page::remove_passkey))
-        .route(&at("/account/export"), get(account::page::export))
+        .route(&at("/account/export"), get(account::api::export))
         .route(&at("/account/delete"), post(account::page::delete))
         .route(
             &at("/packets"),

@@ -9,15 +9,17 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{UserVisit, eligibility};
-use domain::{Locale, Money, Order, OrderId, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
+use crate::{SaleCall, UserVisit, eligibility};
+use domain::{Order, OrderId, OrderStatus, Phase, SaleId, Waiter, WaiterState};
+use engine::catalogue::CatalogueEntry;
 use engine::waitlist::OwnPlace;
 use pages::onward::OnwardSale;
 use pages::{Chrome, filters};
 use store::MAX_COUNTED_WAITERS;
 use web::extract::{ClientAddress, Form, Json, PathIds, SalePath, SignedIn, State};
 use web::shared::onward_from;
-use web::{Answer, Cache, Code, Shop, goods_name_and_cover, no_content, personal, private, see_other};
+use web::shared::paths::waitlist_path;
+use web::{Answer, Cache, Code, no_content, personal, private, see_other};
 use words::fill;
 
 #[derive(Deserialize, JsonSchema)]
@@ -79,9 +81,7 @@ fn response(sale_id: SaleId, OwnPlace { waiter, ahead, order }: OwnPlace) -> Pla
 
 /// Joins the waitlist of a sold-out sale. 201 with the new place; 200 with the same place if the account already waits.
 pub async fn join(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    SalePath(sale): SalePath,
+    (State(shop), SignedIn(session), SalePath(sale)): SaleCall,
     ClientAddress(client): ClientAddress,
     Json(body): Json<JoinBody>,
 ) -> Answer {
@@ -91,44 +91,34 @@ pub async fn join(
 }
 
 /// The account's own place.
-pub async fn own(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn, SalePath(sale): SalePath) -> Answer {
+pub async fn own((State(shop), SignedIn(session), SalePath(sale)): SaleCall) -> Answer {
     let place = shop.waitlist.place(sale, session.user_id).await?.ok_or(Code::NotWaiting)?;
     Ok(private(response(sale, place)))
 }
 
 /// Takes the account off the waitlist.
 pub async fn leave(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    SalePath(sale): SalePath,
+    (State(shop), SignedIn(session), SalePath(sale)): SaleCall,
     ClientAddress(client): ClientAddress,
 ) -> Answer {
     shop.waitlist.leave(sale, session.user_id, client).await?;
     Ok(no_content())
 }
 
-fn waitlist_path(locale: Locale, sale: SaleId) -> String {
-    format!("/{locale}/sales/{sale}/waitlist")
-}
-
 pub async fn page((State(shop), SignedIn(session), visitor): UserVisit, PathIds(sale): PathIds<SaleId>) -> Answer {
     let status = shop.gate.status(sale).ok_or(Code::NoSuchSale)?;
     let known =
         shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.mode.has_waitlist()).ok_or(Code::NoWaitlist)?;
-    let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
     let page = WaitlistPage {
         onward: onward_from(&shop.catalogue, visitor.locale, &known),
-        sale,
-        goods_name,
-        picture,
         phase: status.phase,
-        price: known.sale.price,
         per_user_limit: status.per_user_limit,
         place: shop.waitlist.place(sale, session.user_id).await?,
         live_order: shop.store.orders().live_order_of(sale, session.user_id).await?,
         waiting: shop.store.waitlists().count_waiters(sale).await?,
         unpaid: shop.store.orders().unpaid(sale).await?,
         free_by: shop.store.orders().last_pay_by(sale).await?,
+        known,
         chrome: visitor.chrome(),
     };
     personal(StatusCode::OK, &page)
@@ -170,10 +160,7 @@ const MAX_QUANTITY_CHOICE: i64 = 10;
 #[template(path = "waitlist/waitlist.html")]
 struct WaitlistPage {
     chrome: Chrome,
-    sale: SaleId,
-    goods_name: String,
-    picture: Option<Picture>,
-    price: Money,
+    known: Arc<CatalogueEntry>,
     /// The phase of the sale.
     phase: Phase,
     per_user_limit: i64,
@@ -329,16 +316,15 @@ mod tests {
     use askama::Template;
 
     use super::*;
-    use domain::{Currency, Locale};
+    use domain::Locale;
+    use testing::samples::sample;
     use web::views::test_chrome;
 
     fn render(phase: Phase) -> WaitlistPage {
+        let (sale, goods) = sample(7, "Phone");
         WaitlistPage {
             chrome: test_chrome(Locale::En, "/en/sales/7/waitlist"),
-            sale: SaleId(7),
-            goods_name: "Phone".into(),
-            picture: None,
-            price: Money::new(199_900, Currency::CNY),
+            known: Arc::new(CatalogueEntry { sale, goods, is_drawn: false }),
             phase,
             per_user_limit: 1,
             place: None,

@@ -165,47 +165,38 @@ async fn missing(shop: &Shop, user: UserId, wanted: Money) -> Result<Money, Prob
 }
 
 /// The form of a top-up as it is shown.
+#[derive(Debug)]
 struct TopUpState {
+    /// The sale that the top-up is for. The page leads back there.
     sale: Option<SaleId>,
+    /// The amount as entered.
     typed: String,
     errors: Vec<FieldError>,
 }
 
-async fn render(
-    shop: &Shop,
-    user: UserId,
-    visitor: &Visitor,
-    before: Option<EntryCursor>,
-    TopUpState { sale, typed, errors }: TopUpState,
-) -> Answer {
+async fn render(shop: &Shop, user: UserId, visitor: &Visitor, before: Option<EntryCursor>, form: TopUpState) -> Answer {
     let entries = wallet_entries(&shop.store, user, before.as_ref()).await?;
     let held = shop.store.deposits().held_deposits_of(user).await?;
+    let set_aside = set_aside(&held);
     let mut deposits = Vec::with_capacity(held.len());
-    for deposit in &held {
+    for deposit in held {
         let known = shop.catalogue.entry(deposit.sale_id).await?;
-        deposits.push(HeldDeposit {
-            sale_id: deposit.sale_id,
-            goods_name: goods_name_and_cover(known.as_deref(), visitor.locale).0,
-            amount: money(deposit.amount),
-            held_at: deposit.held_at,
-        });
+        deposits.push((deposit, goods_name_and_cover(known.as_deref(), visitor.locale).0));
     }
-    let (status, chrome) = match errors.is_empty() {
+    let (status, chrome) = match form.errors.is_empty() {
         true => (StatusCode::OK, visitor.chrome()),
         false => (StatusCode::UNPROCESSABLE_ENTITY, visitor.chrome_at(wallet_path(visitor.locale))),
     };
     let page = WalletPage {
         chrome,
         balance: balance_of(&shop.store, user).await?,
-        set_aside: set_aside(&held),
+        set_aside,
         deposits,
-        sale,
         offers: shop.payments.offers(money(*TOP_UP_LIMITS.start())),
         entries: entries.items,
         older: entries.next.map(|mark| mark.to_string()),
         is_later: before.is_some(),
-        typed,
-        errors,
+        form,
     };
     personal(status, &page)
 }
@@ -243,27 +234,16 @@ pub async fn top_up_by_form(
     render(&shop, session.user_id, &visitor, None, form).await
 }
 
-/// Money that is set aside for a sale.
-#[derive(Debug)]
-pub struct HeldDeposit {
-    pub sale_id: SaleId,
-    /// Empty for a sale that is not in the catalogue.
-    pub goods_name: String,
-    pub amount: Money,
-    pub held_at: Timestamp,
-}
-
 /// The balance, the top-up form, and the entries, newest first.
 #[derive(Debug, Template)]
 #[template(path = "wallet/wallet.html")]
 struct WalletPage {
     chrome: Chrome,
     balance: Money,
-    /// The deposits for sales, and their sum.
-    deposits: Vec<HeldDeposit>,
+    /// The deposits for sales with the names of their goods, empty for a sale that is not in the catalogue.
+    deposits: Vec<(Deposit, String)>,
+    /// The sum of the deposits.
     set_aside: Money,
-    /// The sale that the top-up is for. The page leads back there.
-    sale: Option<SaleId>,
     /// The names of the providers that take top-ups. Without one the wallet cannot be topped up.
     offers: Vec<&'static str>,
     entries: Vec<WalletEntry>,
@@ -271,14 +251,16 @@ struct WalletPage {
     older: Option<String>,
     /// Whether this is not the first page.
     is_later: bool,
-    /// The amount of the form, as entered.
-    typed: String,
-    errors: Vec<FieldError>,
+    form: TopUpState,
 }
 
 impl WalletPage {
     fn error_text(&self) -> Option<&'static str> {
-        self.errors.first().map(|error| field_error(self.chrome.locale, error.code))
+        self.form.errors.first().map(|error| field_error(self.chrome.locale, error.code))
+    }
+
+    fn held(&self, deposit: &Deposit) -> Money {
+        money(deposit.amount)
     }
 
     /// The amount with its sign, even if positive.

@@ -178,8 +178,12 @@ pub async fn remove_second_factor(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Everything that is stored about the user, as a file to download. The page's link leads here as well.
 pub async fn export((State(shop), SignedIn(session)): UserCall) -> Answer {
-    export_account(&shop, &session).await
+    let data = shop.store.accounts().export_of(session.user_id, shop.clock.now()).await?.ok_or(Code::NotSignedIn)?;
+    shop.security.record(SecurityClass::Exported, Some(session.user_id), None, "own_data");
+    let attachment = [(CONTENT_DISPOSITION, "attachment; filename=\"seckill-my-data.json\"")];
+    Ok((Cache::Private, attachment, Json(data)).into_response())
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -201,16 +205,6 @@ pub async fn delete(
     let request = DeletionRequest { username, password: password.0, give_up_wallet };
     delete_account(&shop, &session, &device, request).await?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.removal_cookie())]).into_response())
-}
-
-// What a user may do with the account as a whole: export its data, delete it.
-
-/// Everything that is stored about the user, as a file to download.
-pub async fn export_account(shop: &Shop, session: &Session) -> Answer {
-    let data = shop.store.accounts().export_of(session.user_id, shop.clock.now()).await?.ok_or(Code::NotSignedIn)?;
-    shop.security.record(SecurityClass::Exported, Some(session.user_id), None, "own_data");
-    let attachment = [(CONTENT_DISPOSITION, "attachment; filename=\"seckill-my-data.json\"")];
-    Ok((Cache::Private, attachment, Json(data)).into_response())
 }
 
 /// Deletes the account, unless one of its orders is open in the database or on its way there.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use serde::Deserialize;
 
-use crate::UserVisit;
 use crate::account::page::{AccountFormState, field_of, page, report_done};
 use crate::recovery::page::{LinkToken, VerifyAddressPage};
 use crate::sign_in::page::beside;
+use crate::{DeviceVisit, UserVisit};
 use accounts::AccountRefusal;
 use web::extract::{ClientDevice, Form, Secret, SignedIn, State, Visitor};
 use web::shared::paths::account_path;
@@ -73,15 +73,13 @@ pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor, LinkToken(tok
         username: user.username,
         address: address.as_str().to_owned(),
         is_done: false,
-        beside: beside(&shop, visitor.locale, ""),
+        beside: beside(&shop, ""),
     };
     personal(StatusCode::OK, &page)
 }
 
 pub async fn verify(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
+    (State(shop), ClientDevice(device), visitor): DeviceVisit,
     Form(TokenForm { token }): Form<TokenForm>,
 ) -> Answer {
     shop.accounts.verify_address(&device, &token).await.map_err(|refusal| unusable(&visitor, refusal))?;
@@ -91,7 +89,7 @@ pub async fn verify(
         username: String::new(),
         address: String::new(),
         is_done: true,
-        beside: beside(&shop, visitor.locale, ""),
+        beside: beside(&shop, ""),
     };
     personal(StatusCode::OK, &page)
 }

@@ -1,7 +1,5 @@
 //! The account page: password, sessions, second factor, export, deletion.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
@@ -10,7 +8,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::UserVisit;
-use crate::account::api::{delete_account, export_account};
+use crate::account::api::delete_account;
 use accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Enrolment, Session, min_password_chars};
 use domain::ledger::money;
 use domain::{Money, Role};
@@ -232,10 +230,6 @@ pub async fn remove_passkey(
     }
 }
 
-pub async fn export(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn) -> Answer {
-    export_account(&shop, &session).await
-}
-
 #[derive(Deserialize)]
 pub struct AccountDeletionForm {
     #[serde(default)]
@@ -426,10 +420,6 @@ struct SecondFactorPage {
 }
 
 impl SecondFactorPage {
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
-    }
-
     /// The QR code as a `data:` URL: the secret must not be requested under an address of its own.
     fn picture(&self) -> Option<String> {
         qr_code(&self.url)

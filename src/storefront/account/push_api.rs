@@ -7,7 +7,8 @@ use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::UserCall;
+use crate::eligibility::public_sale;
+use crate::{SaleCall, UserCall};
 use domain::mail::masked;
 use domain::mail::{PushEndpoint, PushKeys};
 use domain::{Locale, SaleId, SaleState};
@@ -89,14 +90,14 @@ struct ReminderCount {
 
 /// How many accounts have a reminder, as everyone may see. Up to a minute old.
 pub async fn reminders(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Answer {
-    announced(&shop, sale).await?;
+    public_sale(&shop, sale).await?;
     let store = shop.store.clone();
     let known = shop.reminder_counts.wait(sale, async move { store.reminders().count(sale).await }).await?;
     Ok((Cache::Live, Json(ReminderCount { sale_id: sale, accounts: *known.value })).into_response())
 }
 
-pub async fn reminder((State(shop), SignedIn(session)): UserCall, SalePath(sale): SalePath) -> Answer {
-    announced(&shop, sale).await?;
+pub async fn reminder((State(shop), SignedIn(session), SalePath(sale)): SaleCall) -> Answer {
+    public_sale(&shop, sale).await?;
     let own = shop.store.reminders().get(sale, session.user_id).await?;
     let response = ReminderResponse {
         sale_id: sale,
@@ -110,27 +111,18 @@ pub async fn reminder((State(shop), SignedIn(session)): UserCall, SalePath(sale)
 
 /// Sets a reminder: the shop notifies the account a few minutes before the start, by mail and in its subscribed
 /// browsers.
-pub async fn set_reminder((State(shop), SignedIn(session)): UserCall, SalePath(sale): SalePath) -> Answer<StatusCode> {
-    if announced(&shop, sale).await? == SaleState::Ended {
+pub async fn set_reminder((State(shop), SignedIn(session), SalePath(sale)): SaleCall) -> Answer<StatusCode> {
+    if public_sale(&shop, sale).await?.sale.state == SaleState::Ended {
         return Err(Code::Ended.into());
     }
     shop.store.reminders().set(sale, session.user_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub async fn remove_reminder(
-    (State(shop), SignedIn(session)): UserCall,
-    SalePath(sale): SalePath,
-) -> Answer<StatusCode> {
-    announced(&shop, sale).await?;
+pub async fn remove_reminder((State(shop), SignedIn(session), SalePath(sale)): SaleCall) -> Answer<StatusCode> {
+    public_sale(&shop, sale).await?;
     shop.store.reminders().remove(sale, session.user_id).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// The state of a sale that is public.
-async fn announced(shop: &Arc<Shop>, sale: SaleId) -> Result<SaleState, Problem> {
-    let known = shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.state != SaleState::Draft);
-    Ok(known.ok_or(Code::NoSuchSale)?.sale.state)
 }
 
 web::operations! { "sales"

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::error;
 
-use crate::json_response;
+use crate::{SaleCall, json_response};
 use domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof, RoundChange};
 use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, SaleId};
 use store::{Draw, Store, StoreError};
@@ -58,9 +58,7 @@ fn entry_response(shop: &Shop, sale_id: SaleId, draw: DrawState, entry: &DrawEnt
 
 /// Enters the account. 201 with the new entry; 200 with the entry that the account already has.
 pub async fn enter(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    SalePath(sale): SalePath,
+    (State(shop), SignedIn(session), SalePath(sale)): SaleCall,
     ClientAddress(client): ClientAddress,
 ) -> Answer {
     let (entry, is_new) = shop.entries.enter(sale, session.user_id, client).await?;
@@ -71,7 +69,7 @@ pub async fn enter(
 }
 
 /// The account's own entry.
-pub async fn own(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn, SalePath(sale): SalePath) -> Answer {
+pub async fn own((State(shop), SignedIn(session), SalePath(sale)): SaleCall) -> Answer {
     let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let entry = shop.store.draws().draw_entry(sale, session.user_id).await?.ok_or(Code::NotEntered)?;
     Ok(private(entry_response(&shop, sale, draw.state, &entry)))
@@ -79,9 +77,7 @@ pub async fn own(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn, Sal
 
 /// Withdraws the account's entry, while the sale is open.
 pub async fn withdraw(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    SalePath(sale): SalePath,
+    (State(shop), SignedIn(session), SalePath(sale)): SaleCall,
     ClientAddress(client): ClientAddress,
 ) -> Answer {
     shop.entries.withdraw(sale, session.user_id, client).await?;

@@ -9,14 +9,15 @@ use jiff::Timestamp;
 use crate::orders::payments::is_paid_elsewhere;
 use crate::{UserVisit, eligibility};
 use domain::draw::{Beacon, EntryId, Exclusion, Proof, PublicRound};
-use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Picture, Sale, SaleId};
+use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, SaleId};
+use engine::catalogue::CatalogueEntry;
 use pages::onward::OnwardSale;
 use pages::{Chrome, filters};
 use store::Draw;
 use web::extract::{ClientAddress, PathIds, SignedIn, State, Visitor};
 use web::shared::onward_from;
 use web::shared::paths::entry_path;
-use web::{Answer, Code, Shop, goods_name_and_cover, personal, see_other};
+use web::{Answer, Code, Shop, personal, see_other};
 use words::fill;
 
 pub async fn show((State(shop), SignedIn(session), visitor): UserVisit, PathIds(sale): PathIds<SaleId>) -> Answer {
@@ -30,14 +31,11 @@ pub async fn show((State(shop), SignedIn(session), visitor): UserVisit, PathIds(
     }
     let now = shop.clock.now();
     let (stage, until) = draw.stage(&known.sale, now);
-    let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
     let page = EntryPage {
         onward: onward_from(&shop.catalogue, visitor.locale, &known),
         order_status,
         stage,
         until,
-        goods_name,
-        picture,
         phase: known.sale.phase(now),
         draw: draw.state,
         delay_reason: draw.changes.last().filter(|_| draw.awaits_round()).map(|change| change.reason.clone()),
@@ -47,7 +45,7 @@ pub async fn show((State(shop), SignedIn(session), visitor): UserVisit, PathIds(
         receipt: entry.as_ref().map(|entry| shop.entries.receipt(sale, entry)).unwrap_or_default(),
         entry,
         leaves,
-        sale: known.sale.clone(),
+        known,
         chrome: visitor.chrome(),
     };
     personal(StatusCode::OK, &page)
@@ -64,8 +62,7 @@ pub async fn proof(State(shop): State<Arc<Shop>>, visitor: Visitor, PathIds(sale
     let (stage, until) = draw.stage(&known.sale, shop.clock.now());
     let page = DrawPage {
         origin: shop.config.public_url.clone(),
-        goods_name: goods_name_and_cover(Some(&*known), visitor.locale).0,
-        sale: known.sale.clone(),
+        known,
         stage,
         until,
         excluded: shop.store.draws().exclusions(sale).await?,
@@ -104,9 +101,7 @@ struct EntryPage {
     chrome: Chrome,
     /// Whether winners go on to another shop, and pay there.
     leaves: bool,
-    sale: Sale,
-    goods_name: String,
-    picture: Option<Picture>,
+    known: Arc<CatalogueEntry>,
     /// The phase of the sale.
     phase: Phase,
     draw: DrawState,
@@ -235,8 +230,7 @@ impl EntryPage {
 struct DrawPage {
     chrome: Chrome,
     origin: String,
-    goods_name: String,
-    sale: Sale,
+    known: Arc<CatalogueEntry>,
     draw: Draw,
     stage: DrawStage,
     /// When the stage ends, if the clock ends it.
@@ -250,7 +244,7 @@ struct DrawPage {
 
 impl DrawPage {
     fn files(&self) -> String {
-        format!("/api/sales/{}/draw", self.sale.id)
+        format!("/api/sales/{}/draw", self.known.sale.id)
     }
 
     fn is_locked(&self) -> bool {

@@ -1,23 +1,22 @@
 //! Choosing or entering the address of an order: between purchase and payment, or later if it is missing.
 
+use askama::Template;
 use axum::http::StatusCode;
 
-use crate::UserVisit;
-use crate::addresses::{AddressCard, AddressForm, AddressInput, OrderAddressPage, address_form};
+use crate::OrderVisit;
+use crate::addresses::{AddressCard, AddressForm, AddressInput, address_form};
 use crate::orders::payments::pay_from;
 use accounts::Session;
 use domain::address::AddressError;
-use domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, UserId};
+use domain::{Address, AddressId, Order, OrderStatus, UserId};
 use orders::OrderRefusal;
+use pages::{Chrome, filters};
 use store::{AddressRefusal, SavedAddress, StoreError, WALLET};
 use web::extract::{Form, PathIds, PayingPhone, SignedIn, State, Visitor};
 use web::shared::paths::{order_address_path, order_path};
 use web::{Answer, Problem, Shop, goods_name_and_cover, personal, see_other};
 
-pub async fn show(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
-) -> Answer {
+pub async fn show((State(shop), SignedIn(session), visitor, PathIds((sale, id))): OrderVisit) -> Answer {
     match shop.orders.find_persisted(session.user_id, sale, id).await {
         Ok(order) if order.takes_address() => {
             let form = blank_form(&visitor, &order);
@@ -39,15 +38,36 @@ fn blank_form(visitor: &Visitor, order: &Order) -> AddressForm {
 }
 
 /// What the page shows besides the order.
+#[derive(Debug)]
 pub struct OrderAddressState {
     status: StatusCode,
+    /// The id of a saved address, or `new`. Empty for the order's present one.
     choice: String,
     form: AddressForm,
     keep: bool,
     /// Whether the shopper came here by a payment that needs an address first.
     needed: bool,
-    /// The source of that payment's money.
+    /// The source of that payment's money; empty for the shop's first provider.
     from: String,
+}
+
+/// The choice of the address for an order.
+#[derive(Debug, Template)]
+#[template(path = "addresses/order_address.html")]
+struct OrderAddressPage {
+    chrome: Chrome,
+    order: Order,
+    goods_name: String,
+    saved: Vec<AddressCard>,
+    state: OrderAddressState,
+    /// Whether a payment can follow.
+    can_pay: bool,
+}
+
+impl OrderAddressPage {
+    fn is_chosen(&self, id: &AddressId) -> bool {
+        self.state.choice == id.to_string()
+    }
 }
 
 impl OrderAddressState {
@@ -69,14 +89,21 @@ impl OrderAddressState {
     }
 }
 
-pub async fn page(shop: &Shop, session: &Session, visitor: &Visitor, order: Order, state: OrderAddressState) -> Answer {
+pub async fn page(
+    shop: &Shop,
+    session: &Session,
+    visitor: &Visitor,
+    order: Order,
+    mut state: OrderAddressState,
+) -> Answer {
     let is_unpaid = order.status == OrderStatus::Unpaid;
     let saved = shop.store.accounts().addresses_of(session.user_id).await?;
-    let present = saved.iter().find(|saved| order.address.as_deref().is_none_or(|address| *address == saved.address));
-    let present = present.map(|saved| saved.id.to_string());
-    let choice = Some(state.choice).filter(|choice| !choice.is_empty()).or(present).unwrap_or_else(|| "new".to_owned());
+    if state.choice.is_empty() {
+        let is_present =
+            |saved: &&SavedAddress| order.address.as_deref().is_none_or(|address| *address == saved.address);
+        state.choice = saved.iter().find(is_present).map_or_else(|| "new".to_owned(), |saved| saved.id.to_string());
+    }
     let entry = shop.catalogue.entry(order.sale_id).await?;
-    let chrome = visitor.chrome_at(order_address_path(visitor.locale, order.sale_id, order.id));
     let table = shop.catalogue.shipping();
     let charges = is_unpaid && table.charges(order.amount.currency);
     let card = |saved: &SavedAddress| AddressCard {
@@ -84,26 +111,18 @@ pub async fn page(shop: &Shop, session: &Session, visitor: &Visitor, order: Orde
         ..AddressCard::of(saved, visitor.locale)
     };
     let page = OrderAddressPage {
-        chrome,
-        sale_id: order.sale_id,
-        id: order.id,
+        chrome: visitor.chrome_at(order_address_path(visitor.locale, order.sale_id, order.id)),
         goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
-        amount: order.amount,
         saved: saved.iter().map(card).collect(),
-        choice,
-        form: state.form,
-        keep: state.keep,
-        needed: state.needed,
         can_pay: is_unpaid && (state.from == WALLET || !shop.payments.offers(order.amount).is_empty()),
-        from: state.from,
-        pay_by: is_unpaid.then_some(order.pay_by),
+        order,
+        state,
     };
-    personal(state.status, &page)
+    personal(page.state.status, &page)
 }
 
 pub async fn choose(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    (State(shop), SignedIn(session), visitor, PathIds((sale, id))): OrderVisit,
     phone: PayingPhone,
     Form(input): Form<AddressInput>,
 ) -> Answer {

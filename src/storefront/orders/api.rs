@@ -6,17 +6,21 @@ use std::time::Duration;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::addresses::check_address;
-use crate::{UserCall, json_response};
+use crate::{OrderCall, UserCall, json_response};
 use accounts::Session;
 use domain::claim::Claim;
+use domain::ledger::money;
 use domain::order::OrderEvent;
-use domain::{Address, AddressId, GivenAddress, Order, OrderHold, OrderId, OrderStatus, Refusal, SaleId};
+use domain::{
+    Address, AddressId, GivenAddress, Money, Order, OrderHold, OrderId, OrderStatus, Refusal, SaleId, UserId,
+};
 use engine::gate::AdmissionRequest;
 use engine::purchase::PurchaseOutcome;
 use orders::OrderLookup;
@@ -136,6 +140,32 @@ async fn current_status(shop: &Shop, session: &Session, sale: SaleId, order: Ord
     }
 }
 
+/// The order of units that were granted a moment ago. It is on its way to the database.
+pub fn on_its_way(
+    user_id: UserId,
+    (sale_id, id): (SaleId, OrderId),
+    quantity: u32,
+    price: Money,
+    reserved_at: Timestamp,
+) -> Order {
+    Order {
+        id,
+        number: None,
+        sale_id,
+        user_id,
+        quantity,
+        amount: price.times(quantity).unwrap_or(price),
+        shipping: Money { amount: 0, ..price },
+        status: OrderStatus::Reserved,
+        reason: None,
+        message: None,
+        address: None,
+        reserved_at,
+        created_at: reserved_at,
+        pay_by: reserved_at,
+    }
+}
+
 #[derive(Serialize, JsonSchema)]
 struct OwnOrderResponse {
     order: OrderJson,
@@ -150,8 +180,7 @@ pub struct OrderQuery {
 /// One order, even while it is on its way to the database. 404 for every user but its owner. With its receipt, a lost
 /// order is granted again.
 pub async fn show(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds((sale_id, id)): PathIds<(SaleId, OrderId)>,
+    (State(shop), SignedIn(session), PathIds((sale_id, id))): OrderCall,
     Query(query): Query<OrderQuery>,
 ) -> Answer {
     let found = shop.orders.find_with_receipt(session.user_id, sale_id, id, query.receipt.as_deref());
@@ -176,28 +205,12 @@ pub async fn show(
             }
         }
         OrderLookup::Reserved { quantity, reserved_at } => {
-            let entry = shop.catalogue.entry(sale_id).await?;
-            let held = [OrderEvent { at: reserved_at, status: OrderStatus::Reserved }];
-            OrderJson {
-                id,
-                number: None,
-                sale_id,
-                quantity,
-                status: OrderStatus::Reserved,
-                amount: entry.and_then(|entry| entry.sale.price.times(quantity)),
-                shipping: None,
-                pay_by: None,
-                reason: None,
-                message: None,
-                address: None,
-                history: Some(held.into()),
-                parcel: None,
-                returned: None,
-                invoice: None,
-                hold: None,
-                payment_declined: false,
-                partial_refunds: Vec::new(),
-            }
+            let price = shop.catalogue.entry(sale_id).await?.map(|entry| entry.sale.price);
+            let known = price.unwrap_or(money(0));
+            let order = on_its_way(session.user_id, (sale_id, id), quantity, known, reserved_at);
+            let held = [OrderEvent { at: reserved_at, status: order.status }];
+            let amount = price.and_then(|price| price.times(quantity));
+            OrderJson { amount, pay_by: None, ..OrderJson::of(order, Some(held.into())) }
         }
         OrderLookup::NotFound => return Err(Code::NotFound.into()),
         OrderLookup::Unknown => return Err(Code::Unavailable.into()),
@@ -208,9 +221,9 @@ pub async fn show(
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OrderListQuery {
-    before: Cursor,
+    pub before: Cursor,
     /// Statuses, separated by commas.
-    status: String,
+    pub status: String,
 }
 
 impl OrderListQuery {
@@ -229,19 +242,13 @@ pub async fn list((State(shop), SignedIn(session)): UserCall, Query(query): Quer
     Ok(private(OrderList { orders, next: page.next }))
 }
 
-pub async fn cancel(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
-) -> Answer {
+pub async fn cancel((State(shop), SignedIn(session), PathIds((sale, order))): OrderCall) -> Answer {
     let order = shop.orders.cancel(session.user_id, sale, order).await?;
     Ok(Json(OwnOrderResponse { order: OrderJson::of(order, None) }).into_response())
 }
 
 /// The owner confirms that the parcel came.
-pub async fn confirm_receipt(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
-) -> Answer {
+pub async fn confirm_receipt((State(shop), SignedIn(session), PathIds((sale, id))): OrderCall) -> Answer {
     shop.orders.confirm_receipt(session.user_id, sale, id).await??;
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     let parcel = shop.orders.parcels(std::slice::from_ref(&order)).await?.get(&id).map(ParcelJson::from);
@@ -259,8 +266,7 @@ pub struct DeliveryBody {
 
 /// Sets the address of an unpaid order, or the missing one of a paid order. The order keeps a copy.
 pub async fn set_address(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    (State(shop), SignedIn(session), PathIds((sale, id))): OrderCall,
     Json(body): Json<DeliveryBody>,
 ) -> Answer {
     let address = match (body.address_id, body.address) {
@@ -312,7 +318,6 @@ web::operations! { "orders"
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::UserId;
 
     fn read(text: &str) -> Result<i64, &'static str> {
         let body: Result<PurchaseBody, Problem> = from_json(text.as_bytes());

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::orders::page::{self, OrderPageForms};
-use crate::{UserCall, UserVisit};
+use crate::{OrderCall, OrderVisit};
 use domain::invoice::InvoiceTitle;
 use domain::{OrderId, SaleId, UserId};
 use store::InvoiceOutcome;
@@ -41,8 +41,7 @@ async fn ask(shop: &Shop, user: UserId, (sale, id): (SaleId, OrderId), to: &Invo
 }
 
 pub async fn put(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    (State(shop), SignedIn(session), PathIds((sale, id))): OrderCall,
     Json(request): Json<InvoiceRequest>,
 ) -> Answer {
     let to = InvoiceTitle::check(&request.title, &request.tax_number).map_err(Problem::invalid)?;
@@ -51,34 +50,26 @@ pub async fn put(
     Ok(Json(InvoiceAnswer { invoice }).into_response())
 }
 
-/// The form of an invoice.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct InvoiceForm {
-    title: String,
-    tax_number: String,
-}
-
 /// The form of an invoice, as entered.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct InvoiceFormState {
     pub title: String,
     pub tax_number: String,
+    #[serde(skip)]
     pub errors: Vec<FieldError>,
 }
 
 pub async fn ask_by_form(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
-    Form(form): Form<InvoiceForm>,
+    (State(shop), SignedIn(session), visitor, PathIds((sale, id))): OrderVisit,
+    Form(form): Form<InvoiceFormState>,
 ) -> Answer {
     let path = order_path(visitor.locale, sale, id);
     let to = match InvoiceTitle::check(&form.title, &form.tax_number) {
         Ok(to) => to,
         Err(errors) => {
             let errors = errors.into_iter().map(|(field, code)| FieldError { field, code }).collect();
-            let invoice = InvoiceFormState { title: form.title, tax_number: form.tax_number, errors };
-            let forms = OrderPageForms { invoice, ..OrderPageForms::default() };
+            let forms = OrderPageForms { invoice: InvoiceFormState { errors, ..form }, ..OrderPageForms::default() };
             return page::page(&shop, &session, &visitor, (sale, id), forms).await;
         }
     };
@@ -86,10 +77,7 @@ pub async fn ask_by_form(
     Ok(see_other(&format!("{path}#invoice")))
 }
 
-pub async fn receipt(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
-) -> Answer {
+pub async fn receipt((State(shop), SignedIn(session), visitor, PathIds((sale, id))): OrderVisit) -> Answer {
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     let back = order_path(visitor.locale, sale, id);
     let invoice = shop.orders.invoice(&order).await?;

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use crate::addresses::AddressCard;
 use crate::orders::address_page as order_address;
 use crate::orders::address_page::OrderAddressState;
-use crate::orders::api::too_early;
+use crate::orders::api::{OrderListQuery, on_its_way, too_early};
 use crate::orders::invoice::InvoiceFormState;
 use crate::orders::payments::{is_paid_elsewhere, pay_from};
 use crate::orders::returns::ReturnForm;
-use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
-use crate::{UserVisit, eligibility};
+use crate::orders::view::{AppealFormState, OrderCard, OrderFacts, OrderPage, OrdersPage, SaleOfOrder};
+use crate::{OrderVisit, UserVisit, eligibility};
 use accounts::Session;
 use domain::ledger::money;
 use domain::order::OrderEvent;
@@ -26,8 +26,7 @@ use web::extract::{Form, PathIds, PayingPhone, Query, SignedIn, State, Visitor};
 use web::shared::orders::parse_statuses;
 use web::shared::paths::{line_path, order_address_path, order_path};
 use web::shared::{balance_of, current_sales, onward_from, purchase_token};
-use web::views::AddressView;
-use web::{Answer, Code, Cursor, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
+use web::{Answer, Code, DEFAULT_PAGE_SIZE, Problem, Shop, goods_name_and_cover, personal, see_other};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -76,14 +75,6 @@ fn has_rules(sale: &Sale) -> bool {
     sale.mode == SaleMode::Rush && !sale.eligibility.are_none()
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub struct OrdersPageQuery {
-    before: Cursor,
-    /// Read by [`parse_statuses`].
-    status: String,
-}
-
 /// If a shopper has more orders than this, the filters have no counts, because counting would take long.
 const MAX_COUNTED_ORDERS: i64 = 200;
 /// Orders of a sale beyond this number show no number, because counting them would take long.
@@ -91,10 +82,7 @@ const MAX_ORDER_NUMBER: i64 = 1000;
 /// Waitlists shown on the list of orders.
 const MAX_WAITS: i64 = 20;
 
-pub async fn list(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    Query(query): Query<OrdersPageQuery>,
-) -> Answer {
+pub async fn list((State(shop), SignedIn(session), visitor): UserVisit, Query(query): Query<OrderListQuery>) -> Answer {
     // Statuses that no link contains count as all.
     let statuses = parse_statuses(&query.status).unwrap_or_default();
     let page = shop.orders.list(session.user_id, &statuses, query.before.read("before")?, DEFAULT_PAGE_SIZE).await?;
@@ -140,10 +128,7 @@ async fn waits(shop: &Shop, user: UserId, locale: Locale) -> Result<Vec<(SaleId,
     Ok(waits)
 }
 
-pub async fn show(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
-) -> Answer {
+pub async fn show((State(shop), SignedIn(session), visitor, PathIds((sale, order))): OrderVisit) -> Answer {
     page(&shop, &session, &visitor, (sale, order), OrderPageForms::default()).await
 }
 
@@ -162,25 +147,22 @@ pub async fn page(
     (sale, order): (SaleId, OrderId),
     forms: OrderPageForms,
 ) -> Answer {
-    let mut found = shop.orders.find(session.user_id, sale, order).await?;
-    let (needs_address, accepts_wallet) = match &found {
-        OrderLookup::Order(order, _) => (order.needs_address(), order.accepts_wallet()),
-        _ => (false, false),
-    };
-    let proposed = match needs_address {
+    let found = shop.orders.find(session.user_id, sale, order).await?;
+    let (mut order, facts) = read(shop, session, visitor, (sale, order), found).await?;
+    let proposed = match order.needs_address() {
         true => shop.store.accounts().addresses_of(session.user_id).await?.into_iter().find(|saved| saved.is_default),
         false => None,
     };
     let rates = shop.catalogue.shipping();
-    if let (Some(saved), OrderLookup::Order(order, _)) = (&proposed, &mut found) {
+    if let Some(saved) = &proposed {
         order.set_shipping(rates.cost(order.goods(), &saved.address));
     }
-    let order = view(shop, visitor, (sale, order), found).await?;
-    let charges = order.is_before_payment() && rates.charges(order.amount.currency);
+    let is_before_payment = matches!(order.status, OrderStatus::Reserved | OrderStatus::Unpaid);
+    let charges = is_before_payment && rates.charges(order.amount.currency);
     let sale = sale_of_order(shop, visitor.locale, &order).await?;
     let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
     let (mut wallet, mut deposit) = (None, None);
-    if accepts_wallet {
+    if order.accepts_wallet() {
         deposit = deposit_of(shop, session.user_id, order.sale_id).await?;
         let balance = balance_of(&shop.store, session.user_id).await?;
         wallet = Some(money(balance.amount + deposit.map_or(0, |deposit| deposit.amount)));
@@ -201,6 +183,7 @@ pub async fn page(
     let page = OrderPage {
         chrome,
         order,
+        facts,
         charges,
         proposed,
         wallet,
@@ -227,7 +210,7 @@ async fn deposit_of(shop: &Shop, user: UserId, sale: SaleId) -> Result<Option<Mo
 }
 
 /// What the page says about the sale of an order.
-async fn sale_of_order(shop: &Shop, locale: Locale, order: &OrderView) -> Result<Option<SaleOfOrder>, Problem> {
+async fn sale_of_order(shop: &Shop, locale: Locale, order: &Order) -> Result<Option<SaleOfOrder>, Problem> {
     let Some(entry) = shop.catalogue.known(order.sale_id) else { return Ok(None) };
     let sale = &entry.sale;
     let (mode, has_won) = (sale.mode.name(), order.status == OrderStatus::Unpaid);
@@ -253,18 +236,20 @@ async fn sale_of_order(shop: &Shop, locale: Locale, order: &OrderView) -> Result
     Ok(Some(SaleOfOrder { mode, number, total, goes_on, onward }))
 }
 
-async fn view(
+/// The order that was found, and what the page says of it.
+async fn read(
     shop: &Shop,
+    session: &Session,
     visitor: &Visitor,
     (sale_id, id): (SaleId, OrderId),
     found: OrderLookup,
-) -> Result<OrderView, Problem> {
+) -> Result<(Order, OrderFacts), Problem> {
     let entry = shop.catalogue.entry(sale_id).await?;
     let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), visitor.locale);
     match found {
         OrderLookup::Order(order, history) => {
             let parcel = shop.orders.parcels(std::slice::from_ref(&order)).await?.remove(&id);
-            Ok(OrderView {
+            let facts = OrderFacts {
                 partial_refunds: shop.orders.partial_refunds(&order).await?,
                 payment_declined: shop.orders.is_declined(&order).await?,
                 holds: shop.store.orders().holds_of(id).await?,
@@ -273,49 +258,17 @@ async fn view(
                 delivered_at: shop.orders.counts_as_delivered(order.status, parcel.as_ref(), &visitor.shop),
                 parcel,
                 invoice: shop.orders.invoice(&order).await?,
-                id,
-                number: order.number_text(),
-                sale_id,
                 goods_name,
                 picture,
-                quantity: order.quantity,
-                amount: order.amount,
-                shipping: order.shipping,
-                status: order.status,
-                reason: order.reason,
-                message: order.message,
-                address: order.address.map(|address| AddressView::of(&address, visitor.locale)),
-                payment_window: Some((order.created_at, order.pay_by)),
                 history,
-            })
+            };
+            Ok((order, facts))
         }
         OrderLookup::Reserved { quantity, reserved_at } => {
-            let entry = entry.ok_or(Code::NotFound)?;
-            let price = entry.sale.price;
-            Ok(OrderView {
-                id,
-                number: "–".to_owned(),
-                sale_id,
-                goods_name,
-                picture,
-                quantity,
-                amount: price.times(quantity).unwrap_or(price),
-                shipping: Money { amount: 0, ..price },
-                status: OrderStatus::Reserved,
-                reason: None,
-                message: None,
-                address: None,
-                payment_window: None,
-                history: vec![OrderEvent { at: reserved_at, status: OrderStatus::Reserved }],
-                payment_declined: false,
-                partial_refunds: Vec::new(),
-                holds: Vec::new(),
-                parcel: None,
-                delivered_at: None,
-                returned: None,
-                returnable_until: None,
-                invoice: None,
-            })
+            let price = entry.ok_or(Code::NotFound)?.sale.price;
+            let order = on_its_way(session.user_id, (sale_id, id), quantity, price, reserved_at);
+            let history = vec![OrderEvent { at: reserved_at, status: order.status }];
+            Ok((order, OrderFacts { goods_name, picture, history, ..OrderFacts::default() }))
         }
         OrderLookup::NotFound => Err(Code::NotFound.into()),
         OrderLookup::Unknown => Err(Code::Unavailable.into()),
@@ -335,8 +288,7 @@ pub struct PaymentForm {
 
 /// Pays from the wallet or at the provider. Shows the form of the address first if the order needs one.
 pub async fn pay(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    (State(shop), SignedIn(session), visitor, PathIds((sale, id))): OrderVisit,
     phone: PayingPhone,
     Form(form): Form<PaymentForm>,
 ) -> Answer {
@@ -358,36 +310,23 @@ pub async fn pay(
     pay_from(&shop, &session, &visitor, &order, (&form.from, &form.amount), phone).await
 }
 
-pub async fn cancel(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
-) -> Answer {
+pub async fn cancel((State(shop), SignedIn(session), visitor, PathIds((sale, order))): OrderVisit) -> Answer {
     shop.orders.cancel(session.user_id, sale, order).await?;
     Ok(see_other(&order_path(visitor.locale, sale, order)))
 }
 
 /// The owner confirms that the parcel came.
-pub async fn confirm_receipt(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
-) -> Answer {
+pub async fn confirm_receipt((State(shop), SignedIn(session), visitor, PathIds((sale, order))): OrderVisit) -> Answer {
     let path = order_path(visitor.locale, sale, order);
     let confirmed = shop.orders.confirm_receipt(session.user_id, sale, order).await?;
     confirmed.map_err(|refusal| Problem::from(refusal).back(path.clone()))?;
     Ok(see_other(&path))
 }
 
-#[derive(Deserialize)]
-pub struct AppealForm {
-    #[serde(default)]
-    text: String,
-}
-
 /// Sends the appeal of a held order's owner. If the order takes no appeal now, its page says so.
 pub async fn appeal(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
-    Form(AppealForm { text }): Form<AppealForm>,
+    (State(shop), SignedIn(session), visitor, PathIds((sale, order))): OrderVisit,
+    Form(AppealFormState { text, .. }): Form<AppealFormState>,
 ) -> Answer {
     let path = order_path(visitor.locale, sale, order);
     let checked = match check_appeal(&text) {

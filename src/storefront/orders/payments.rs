@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{UserCall, UserVisit};
+use crate::{OrderCall, UserCall, UserVisit};
 use accounts::Session;
 use domain::{Locale, Money, Order, OrderId, PaymentId, PaymentStatus, SaleId};
 use pages::{Chrome, filters};
@@ -156,8 +156,7 @@ enum PaymentSource {
 /// Paying from the wallet again gets 200 with the first payment. The checkout returns the payer to the order's page, in
 /// the language of `?lang=` or of the browser.
 pub async fn start(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
+    (State(shop), SignedIn(session), PathIds((sale, order))): OrderCall,
     phone: PayingPhone,
     uri: Uri,
     headers: HeaderMap,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::orders::page::{self, OrderPageForms};
-use crate::{UserCall, UserVisit};
+use crate::{OrderCall, OrderVisit};
 use domain::returns::{ReturnRequest, ReturnStep};
 use domain::{OrderId, ParcelLabel, ReturnReason, SaleId, UserId};
 use web::extract::{Form, Json, PathIds, SignedIn, State};
@@ -13,7 +13,6 @@ use web::shared::orders::ReturnJson;
 use web::shared::paths::order_path;
 use web::{Answer, Code, FieldError, Problem, Shop, see_other};
 
-type OwnOrder = PathIds<(SaleId, OrderId)>;
 type Wrong = Vec<(&'static str, &'static str)>;
 
 /// Why the goods shall go back.
@@ -53,21 +52,19 @@ async fn answer(shop: &Shop, user: UserId, order: (SaleId, OrderId), asked: &Ret
 }
 
 pub async fn ask(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds(order): OwnOrder,
+    (State(shop), SignedIn(session), PathIds(order)): OrderCall,
     Json(ReturnBody { reason, note }): Json<ReturnBody>,
 ) -> Answer {
     let request = ReturnRequest::check(reason.as_str(), &note).map_err(Problem::invalid)?;
     answer(&shop, session.user_id, order, &ReturnStep::Ask(request)).await
 }
 
-pub async fn withdraw((State(shop), SignedIn(session)): UserCall, PathIds(order): OwnOrder) -> Answer {
+pub async fn withdraw((State(shop), SignedIn(session), PathIds(order)): OrderCall) -> Answer {
     answer(&shop, session.user_id, order, &ReturnStep::Withdraw).await
 }
 
 pub async fn set_parcel(
-    (State(shop), SignedIn(session)): UserCall,
-    PathIds(order): OwnOrder,
+    (State(shop), SignedIn(session), PathIds(order)): OrderCall,
     Json(ReturnParcelBody { carrier, number }): Json<ReturnParcelBody>,
 ) -> Answer {
     let label = whole_label(&carrier, &number).map_err(Problem::invalid)?;
@@ -94,23 +91,22 @@ pub struct ReturnForm {
     pub errors: Vec<FieldError>,
 }
 
-pub async fn ask_by_form(visit: UserVisit, PathIds(order): OwnOrder, Form(form): Form<ReturnForm>) -> Answer {
+pub async fn ask_by_form(visit: OrderVisit, Form(form): Form<ReturnForm>) -> Answer {
     let read = ReturnRequest::check(&form.reason, &form.note).map(ReturnStep::Ask);
-    step_by_form(visit, order, form, read).await
+    step_by_form(visit, form, read).await
 }
 
-pub async fn withdraw_by_form(visit: UserVisit, PathIds(order): OwnOrder) -> Answer {
-    step_by_form(visit, order, ReturnForm::default(), Ok(ReturnStep::Withdraw)).await
+pub async fn withdraw_by_form(visit: OrderVisit) -> Answer {
+    step_by_form(visit, ReturnForm::default(), Ok(ReturnStep::Withdraw)).await
 }
 
-pub async fn set_parcel_by_form(visit: UserVisit, PathIds(order): OwnOrder, Form(form): Form<ReturnForm>) -> Answer {
+pub async fn set_parcel_by_form(visit: OrderVisit, Form(form): Form<ReturnForm>) -> Answer {
     let read = whole_label(&form.carrier, &form.number).map(ReturnStep::Send);
-    step_by_form(visit, order, form, read).await
+    step_by_form(visit, form, read).await
 }
 
 async fn step_by_form(
-    (State(shop), SignedIn(session), visitor): UserVisit,
-    order: (SaleId, OrderId),
+    (State(shop), SignedIn(session), visitor, PathIds(order)): OrderVisit,
     form: ReturnForm,
     read: Result<ReturnStep, Wrong>,
 ) -> Answer {

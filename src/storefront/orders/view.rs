@@ -3,6 +3,7 @@
 use askama::Template;
 use jiff::Timestamp;
 use jiff::civil::Date;
+use serde::Deserialize;
 
 use crate::addresses::AddressCard;
 use crate::orders::invoice::InvoiceFormState;
@@ -14,7 +15,7 @@ use domain::parcel::{CARRIERS, ParcelMover, may_step};
 use domain::returns::MAX_RETURN_CHARS;
 use domain::staff::ShopPageName;
 use domain::{
-    GoodsReturn, ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState, Picture, ReturnReason,
+    GoodsReturn, ModeName, Money, Order, OrderHold, OrderStatus, Parcel, ParcelState, Picture, ReturnReason,
     ReturnState, SaleId,
 };
 use pages::onward::OnwardSale;
@@ -124,27 +125,11 @@ impl OrdersPage {
     }
 }
 
-/// An order as its owner sees it, even before it has reached the database.
-#[derive(Debug)]
-pub struct OrderView {
-    pub id: OrderId,
-    /// For people.
-    pub number: String,
-    pub sale_id: SaleId,
+/// What the page says of an order besides the order itself.
+#[derive(Debug, Default)]
+pub struct OrderFacts {
     pub goods_name: String,
     pub picture: Option<Picture>,
-    pub quantity: u32,
-    /// What is to be paid, with shipping.
-    pub amount: Money,
-    /// The part of the amount that is for shipping: at the address of the order, or at the proposed one.
-    pub shipping: Money,
-    pub status: OrderStatus,
-    pub reason: Option<String>,
-    /// The shop's message when it ended the order.
-    pub message: Option<String>,
-    pub address: Option<AddressView>,
-    /// When the time to pay began, and when it ends.
-    pub payment_window: Option<(Timestamp, Timestamp)>,
     pub history: Vec<OrderEvent>,
     /// Whether the last attempt to pay was declined.
     pub payment_declined: bool,
@@ -161,21 +146,13 @@ pub struct OrderView {
     pub invoice: Option<Invoice>,
 }
 
-impl OrderView {
-    pub fn is_before_payment(&self) -> bool {
-        matches!(self.status, OrderStatus::Reserved | OrderStatus::Unpaid)
-    }
-
-    fn goods(&self) -> Money {
-        Money { amount: self.amount.amount - self.shipping.amount, ..self.amount }
-    }
-}
-
 /// The form of an appeal, as entered.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct AppealFormState {
     pub text: String,
     /// The code that says what is wrong with the text.
+    #[serde(skip)]
     pub error: Option<&'static str>,
 }
 
@@ -184,7 +161,9 @@ pub struct AppealFormState {
 #[template(path = "orders/order.html")]
 pub struct OrderPage {
     pub chrome: Chrome,
-    pub order: OrderView,
+    /// With shipping to its own address or to the proposed one. It may not have reached the database yet.
+    pub order: Order,
+    pub facts: OrderFacts,
     /// Whether shipping may cost something and the order is not paid yet.
     pub charges: bool,
     /// The shopper's default address, for an order that has none yet.
@@ -248,16 +227,16 @@ impl OrderPage {
     /// Whether the page begins with the stage of a winner: until the order is paid, and then until the parcel has come.
     fn has_stage(&self) -> bool {
         let goes_well = !matches!(self.parcel_state(), Some(ParcelState::Lost | ParcelState::Returned));
-        let is_kept = self.hold().is_none() && self.order.returned.is_none() && self.order.message.is_none();
+        let is_kept = self.hold().is_none() && self.facts.returned.is_none() && self.order.message.is_none();
         self.is(OrderStatus::Unpaid) || (self.is(OrderStatus::Paid) && goes_well && is_kept)
     }
 
     /// What a paid order passes, and when it did.
     fn stations(&self) -> [(&'static str, Option<Timestamp>); 4] {
         let t = self.chrome.text();
-        let paid = self.order.history.iter().find(|event| event.status == OrderStatus::Paid).map(|event| event.at);
+        let paid = self.facts.history.iter().find(|event| event.status == OrderStatus::Paid).map(|event| event.at);
         let parcel = [ParcelState::Packed, ParcelState::Shipped, ParcelState::Delivered].map(|state| {
-            let mut moves = self.order.parcel.iter().flat_map(Parcel::moves);
+            let mut moves = self.facts.parcel.iter().flat_map(Parcel::moves);
             (t.parcel(&state), moves.find(|step| step.state == state).map(|step| step.at))
         });
         [(t.status(&OrderStatus::Paid), paid), parcel[0], parcel[1], parcel[2]]
@@ -305,7 +284,7 @@ impl OrderPage {
     /// The day on which the parcel counts as delivered, in words.
     fn counts_as_delivered(&self) -> Option<String> {
         let t = &self.chrome.text().parcels;
-        let (day, takes_returns) = self.order.delivered_at?;
+        let (day, takes_returns) = self.facts.delivered_at?;
         let returns = if takes_returns { t.counts_returns } else { "" };
         let space = if returns.is_ascii() && takes_returns { " " } else { "" };
         Some(fill(t.counts, self.chrome.day(day)) + space + returns)
@@ -313,17 +292,17 @@ impl OrderPage {
 
     /// Whether the order was paid, so that it has a receipt.
     fn has_receipt(&self) -> bool {
-        self.order.history.iter().any(|event| event.status == OrderStatus::Paid)
+        self.facts.history.iter().any(|event| event.status == OrderStatus::Paid)
     }
 
     /// Whether an invoice can be asked for, or changed.
     fn takes_invoice(&self) -> bool {
-        self.is(OrderStatus::Paid) && self.order.invoice.as_ref().is_none_or(|invoice| invoice.issued.is_none())
+        self.is(OrderStatus::Paid) && self.facts.invoice.as_ref().is_none_or(|invoice| invoice.issued.is_none())
     }
 
     /// The title and the number that the form of the invoice begins with.
     fn entered_invoice(&self) -> (&str, &str) {
-        match &self.order.invoice {
+        match &self.facts.invoice {
             Some(known) if self.invoice.errors.is_empty() => {
                 (&known.to.title, known.to.tax_number.as_deref().unwrap_or_default())
             }
@@ -331,18 +310,14 @@ impl OrderPage {
         }
     }
 
-    fn invoice_error(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.invoice.errors, field)
-    }
-
     /// Whether a return may be asked for, or could have been. `None`: it is under way, or the order is not delivered.
     fn takes_return(&self) -> Option<(bool, Timestamp)> {
         let is_free = self.return_state().is_none_or(|state| state == ReturnState::Withdrawn);
-        self.order.returnable_until.filter(|_| is_free).map(|until| (self.now < until, until))
+        self.facts.returnable_until.filter(|_| is_free).map(|until| (self.now < until, until))
     }
 
     fn return_state(&self) -> Option<ReturnState> {
-        self.order.returned.as_ref().map(|known| known.state)
+        self.facts.returned.as_ref().map(|known| known.state)
     }
 
     fn return_means(&self) -> Option<&'static str> {
@@ -358,25 +333,21 @@ impl OrderPage {
     /// Whether a return that is withdrawn now may be asked for again.
     fn withdrawn_means(&self) -> String {
         let t = &self.chrome.text().returns;
-        let until = self.order.returnable_until.filter(|until| self.now < *until);
+        let until = self.facts.returnable_until.filter(|until| self.now < *until);
         until.map_or_else(|| t.withdraw_late.to_owned(), |until| fill(t.withdraw_until, self.chrome.when(&until)))
     }
 
     fn return_carrier(&self) -> Option<&str> {
-        self.order.returned.as_ref()?.label.carrier_name(self.chrome.locale)
+        self.facts.returned.as_ref()?.label.carrier_name(self.chrome.locale)
     }
 
     fn is_reason(&self, reason: &ReturnReason) -> bool {
         self.return_form.reason == reason.as_str()
     }
 
-    fn return_error(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.return_form.errors, field)
-    }
-
     /// The carrier and the number that the form begins with.
     fn return_label(&self) -> (&str, &str) {
-        let label = self.order.returned.as_ref().map(|known| &known.label);
+        let label = self.facts.returned.as_ref().map(|known| &known.label);
         match label.filter(|_| self.return_form.errors.is_empty()) {
             Some(label) => (
                 label.carrier_name(self.chrome.locale).unwrap_or_default(),
@@ -393,11 +364,11 @@ impl OrderPage {
 
     /// Where the parcel of a paid order is.
     fn parcel_state(&self) -> Option<ParcelState> {
-        self.order.parcel.as_ref().map(Parcel::state).filter(|_| self.is(OrderStatus::Paid))
+        self.facts.parcel.as_ref().map(Parcel::state).filter(|_| self.is(OrderStatus::Paid))
     }
 
     fn carrier(&self) -> Option<&str> {
-        self.order.parcel.as_ref()?.label().carrier_name(self.chrome.locale)
+        self.facts.parcel.as_ref()?.label().carrier_name(self.chrome.locale)
     }
 
     /// Whether the owner may say that the parcel came.
@@ -426,11 +397,11 @@ impl OrderPage {
 
     /// The hold that has not ended.
     fn hold(&self) -> Option<&OrderHold> {
-        self.order.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
+        self.facts.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
     }
 
     fn hold_events(&self) -> Vec<HoldEvent<'_>> {
-        hold_events(&self.chrome.text().holds, &self.order.holds)
+        hold_events(&self.chrome.text().holds, &self.facts.holds)
     }
 
     fn appeal_error(&self) -> Option<&'static str> {
@@ -464,9 +435,8 @@ impl OrderPage {
         self.order.status == OrderStatus::RefundPending
     }
 
-    /// The same rule as `Order::takes_address`.
-    fn takes_address(&self) -> bool {
-        self.is(OrderStatus::Unpaid) || (self.is(OrderStatus::Paid) && self.order.address.is_none())
+    fn address(&self) -> Option<AddressView> {
+        self.order.address.as_deref().map(|address| AddressView::of(address, self.chrome.locale))
     }
 
     fn reason(&self) -> Option<&'static str> {

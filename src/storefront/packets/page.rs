@@ -1,5 +1,4 @@
-//! The pages of red packets: the shared page, claiming, the result, and a user's own lists. Giving is in
-//! [`crate::packets::page`].
+//! The pages of red packets: the shared page, claiming, the result, a user's own lists, and giving.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use serde::Deserialize;
 use crate::UserVisit;
 use domain::ledger::money;
 use domain::packet::{Giver, Packet, PacketPhase, ShareClaim};
-use domain::{Money, PacketId, UserId};
+use domain::{Locale, Money, PacketId, UserId};
 use engine::packets::{ClaimRefusal, PacketView, Purse};
 use pages::{Chrome, compression, filters};
 use store::PacketClaim;
@@ -24,7 +23,7 @@ use web::shared::balance_of;
 use web::shared::negotiation::Content;
 use web::shared::paths::{packet_path, packet_share_url};
 use web::{Answer, Cache, Code, Cursor, DEFAULT_PAGE_SIZE, FieldError, Problem, Shop, personal, see_other};
-use words::{Text, field_error, fill};
+use words::{Text, field_error, fill, text};
 
 /// Redirects the shared URL to the page in the language that the browser prefers.
 pub async fn to_page(uri: Uri, headers: HeaderMap, PathIds(id): PathIds<PacketId>) -> Response {
@@ -46,16 +45,11 @@ pub async fn show(
     let now = shop.clock.now();
     let chrome = Chrome::anonymous(&shop.catalogue.settings(), now, locale, packet_path(locale, id));
     let phase = view.packet.phase(now);
+    let view = ShownPacket::new(view, locale);
     let origin = shop.config.public_url.clone();
     let bytes = Bytes::from(PacketPage { chrome, origin, view, phase }.render()?);
-    let content = Content {
-        content_type: "text/html; charset=utf-8",
-        etag: &compression::etag(&bytes),
-        plain: &bytes,
-        br: None,
-        gzip: None,
-    };
-    Ok(content.answer(&headers, Cache::Page))
+    let etag = compression::etag(&bytes);
+    Ok(Content::new("text/html; charset=utf-8", &etag, &bytes, None).answer(&headers, Cache::Page))
 }
 
 /// The form on the closed packet. The next page shows its result.
@@ -102,7 +96,7 @@ pub async fn result(
     let page = PacketResultPage {
         chrome: visitor.chrome(),
         phase: view.packet.phase(shop.clock.now()),
-        view,
+        view: ShownPacket::new(view, visitor.locale),
         share,
         me,
         just_now: !query.opened.is_empty(),
@@ -127,12 +121,13 @@ pub async fn list(
     Query(query): Query<PacketsPageQuery>,
 ) -> Answer {
     let (user, before) = (session.user_id, query.before.read("before")?);
+    let shown = |view| ShownPacket::new(view, visitor.locale);
     let (packets, next) = if query.list == "received" {
         let page = shop.packets.received(user, before, DEFAULT_PAGE_SIZE).await?;
-        (OwnPackets::Received(page.items), page.next)
+        (OwnPackets::Received(page.items.into_iter().map(|(claim, view)| (claim, shown(view))).collect()), page.next)
     } else {
         let page = shop.packets.given(Giver::User(user), before, DEFAULT_PAGE_SIZE).await?;
-        (OwnPackets::Given(page.items), page.next)
+        (OwnPackets::Given(page.items.into_iter().map(shown).collect()), page.next)
     };
     let page = PacketsPage {
         chrome: visitor.chrome(),
@@ -170,25 +165,45 @@ pub async fn give((State(shop), SignedIn(session), visitor): UserVisit, Form(for
 pub async fn given((State(shop), SignedIn(session), visitor): UserVisit, PathIds(id): PathIds<PacketId>) -> Answer {
     let packet = shop.store.packets().get(id).await?.filter(|packet| packet.giver == Giver::User(session.user_id));
     let packet = packet.ok_or(Code::NoSuchPacket)?;
+    let view = ShownPacket { packet, giver: Some(session.username), t: text(visitor.locale) };
     let link = packet_share_url(&shop, id);
-    personal(StatusCode::OK, &PacketGivenPage { chrome: visitor.chrome(), packet, link })
+    personal(StatusCode::OK, &PacketGivenPage { chrome: visitor.chrome(), view, link })
 }
 
-/// The line that names the giver.
-fn giver_line(t: &Text, view: &PacketView) -> String {
-    match (view.packet.giver, &view.giver) {
-        (Giver::Shop, _) => t.packets.from_shop.to_owned(),
-        (_, Some(name)) => fill(t.packets.from, name),
-        (_, None) => t.packets.from_gone.to_owned(),
+/// A packet in the words of a page.
+#[derive(Debug)]
+pub struct ShownPacket {
+    packet: Packet,
+    /// The name of the user who gave it; `None` for one who is gone.
+    giver: Option<String>,
+    t: &'static Text,
+}
+
+impl ShownPacket {
+    fn new(PacketView { packet, giver, .. }: PacketView, locale: Locale) -> ShownPacket {
+        ShownPacket { packet, giver, t: text(locale) }
     }
-}
 
-fn greeting<'a>(t: &'a Text, packet: &'a Packet) -> &'a str {
-    if packet.greeting.is_empty() { t.packets.default_greeting } else { &packet.greeting }
-}
+    /// The line that names the giver.
+    fn from(&self) -> String {
+        match (self.packet.giver, &self.giver) {
+            (Giver::Shop, _) => self.t.packets.from_shop.to_owned(),
+            (_, Some(name)) => fill(self.t.packets.from, name),
+            (_, None) => self.t.packets.from_gone.to_owned(),
+        }
+    }
 
-fn claimed_of(t: &Text, packet: &Packet) -> String {
-    fill(&fill(t.packets.claimed_of, packet.claimed), packet.count)
+    fn greeting(&self) -> &str {
+        if self.packet.greeting.is_empty() { self.t.packets.default_greeting } else { &self.packet.greeting }
+    }
+
+    fn claimed_of(&self) -> String {
+        fill(&fill(self.t.packets.claimed_of, self.packet.claimed), self.packet.count)
+    }
+
+    fn total(&self) -> Money {
+        money(self.packet.total)
+    }
 }
 
 /// The closed packet. The page is the same for all visitors.
@@ -198,19 +213,11 @@ struct PacketPage {
     chrome: Chrome,
     /// The shop's public address.
     origin: String,
-    view: PacketView,
+    view: ShownPacket,
     phase: PacketPhase,
 }
 
 impl PacketPage {
-    fn from(&self) -> String {
-        giver_line(self.chrome.text(), &self.view)
-    }
-
-    fn greeting(&self) -> &str {
-        greeting(self.chrome.text(), &self.view.packet)
-    }
-
     fn is_over(&self) -> bool {
         matches!(self.phase, PacketPhase::Empty | PacketPhase::Expired)
     }
@@ -234,7 +241,7 @@ pub enum VisitorShare {
 #[template(path = "packets/packet_result.html")]
 struct PacketResultPage {
     chrome: Chrome,
-    view: PacketView,
+    view: ShownPacket,
     phase: PacketPhase,
     share: VisitorShare,
     me: Option<UserId>,
@@ -247,14 +254,6 @@ struct PacketResultPage {
 }
 
 impl PacketResultPage {
-    fn from(&self) -> String {
-        giver_line(self.chrome.text(), &self.view)
-    }
-
-    fn greeting(&self) -> &str {
-        greeting(self.chrome.text(), &self.view.packet)
-    }
-
     fn state(&self) -> (&'static str, &'static str) {
         let t = self.chrome.text();
         match self.share {
@@ -265,14 +264,6 @@ impl PacketResultPage {
 
     fn may_open(&self) -> bool {
         self.share == VisitorShare::Nothing && self.phase == PacketPhase::Open
-    }
-
-    fn claimed_of(&self) -> String {
-        claimed_of(self.chrome.text(), &self.view.packet)
-    }
-
-    fn total(&self) -> Money {
-        money(self.view.packet.total)
     }
 
     /// The amount that returned to the giver, once the packet is settled.
@@ -315,8 +306,8 @@ impl PacketResultPage {
 /// One of the two lists of a user's packets.
 #[derive(Debug)]
 pub enum OwnPackets {
-    Given(Vec<PacketView>),
-    Received(Vec<(ShareClaim, PacketView)>),
+    Given(Vec<ShownPacket>),
+    Received(Vec<(ShareClaim, ShownPacket)>),
 }
 
 /// The packets that a user gave, or received, newest first.
@@ -332,27 +323,11 @@ struct PacketsPage {
 }
 
 impl PacketsPage {
-    fn from(&self, view: &PacketView) -> String {
-        giver_line(self.chrome.text(), view)
-    }
-
-    fn greeting<'a>(&'a self, view: &'a PacketView) -> &'a str {
-        greeting(self.chrome.text(), &view.packet)
-    }
-
-    fn claimed_of(&self, view: &PacketView) -> String {
-        claimed_of(self.chrome.text(), &view.packet)
-    }
-
-    fn total(&self, view: &PacketView) -> Money {
-        money(view.packet.total)
-    }
-
     fn got(&self, claim: &ShareClaim) -> Money {
         money(claim.amount)
     }
 
-    fn phase(&self, view: &PacketView) -> PacketPhase {
+    fn phase(&self, view: &ShownPacket) -> PacketPhase {
         view.packet.phase(self.now)
     }
 
@@ -402,20 +377,12 @@ impl PacketGivePage {
 #[template(path = "packets/packet_given.html")]
 struct PacketGivenPage {
     chrome: Chrome,
-    packet: Packet,
+    view: ShownPacket,
     /// The URL at which shares are claimed.
     link: String,
 }
 
 impl PacketGivenPage {
-    fn greeting(&self) -> &str {
-        greeting(self.chrome.text(), &self.packet)
-    }
-
-    fn total(&self) -> Money {
-        money(self.packet.total)
-    }
-
     fn picture(&self) -> Option<String> {
         qr_code(&self.link)
     }

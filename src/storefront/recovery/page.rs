@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::Deserialize;
 
+use crate::DeviceVisit;
 use crate::sign_in::page::{Beside, beside};
 use accounts::{AccountRefusal, min_password_chars};
 use pages::{Chrome, filters};
@@ -33,7 +34,7 @@ async fn form(shop: &Shop, visitor: &Visitor, token: String, status: StatusCode,
         username: user.username,
         is_done: false,
         errors,
-        beside: beside(shop, visitor.locale, ""),
+        beside: beside(shop, ""),
     };
     personal(status, &page)
 }
@@ -53,9 +54,7 @@ pub struct NewPasswordForm {
 }
 
 pub async fn set_password(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
+    (State(shop), ClientDevice(device), visitor): DeviceVisit,
     Form(NewPasswordForm { token, new_password, code }): Form<NewPasswordForm>,
 ) -> Answer {
     let error = match shop.accounts.recover(&device, &token, new_password.0, Some(&code)).await {
@@ -80,7 +79,7 @@ fn done(shop: &Shop, visitor: &Visitor, known: HeaderValue) -> Answer {
         username: String::new(),
         is_done: true,
         errors: Vec::new(),
-        beside: beside(shop, visitor.locale, ""),
+        beside: beside(shop, ""),
     };
     let cookies = AppendHeaders([(SET_COOKIE, shop.accounts.removal_cookie()), (SET_COOKIE, known)]);
     Ok((cookies, personal(StatusCode::OK, &page)?).into_response())
@@ -137,12 +136,6 @@ struct NewPasswordPage {
     is_done: bool,
     errors: Vec<FieldError>,
     beside: Beside,
-}
-
-impl NewPasswordPage {
-    fn error_text(&self, field: &str) -> Option<&'static str> {
-        error_text(&self.chrome, &self.errors, field)
-    }
 }
 
 /// The button that verifies an address, or the page after it was pressed.

@@ -127,10 +127,11 @@ pub(crate) async fn opened(shop: &Shop, headers: &HeaderMap, status: StatusCode,
     (status, Cache::Private, [(SET_COOKIE, shop.accounts.cookie(session))], me_json(session)).into_response()
 }
 
+/// What handlers extract that open a session.
+pub(crate) type SignInCall = (State<Arc<Shop>>, ClientDevice, HeaderMap);
+
 pub async fn register(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    headers: HeaderMap,
+    (State(shop), ClientDevice(device), headers): SignInCall,
     Json(body): Json<RegistrationBody>,
 ) -> Answer {
     let proof = RegistrationProof { challenge: body.challenge, numbers: body.numbers };
@@ -138,12 +139,7 @@ pub async fn register(
     Ok(([(LOCATION, "/api/me")], opened(&shop, &headers, StatusCode::CREATED, &session).await).into_response())
 }
 
-pub async fn log_in(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    headers: HeaderMap,
-    Json(body): Json<LogInBody>,
-) -> Answer {
+pub async fn log_in((State(shop), ClientDevice(device), headers): SignInCall, Json(body): Json<LogInBody>) -> Answer {
     let LogInBody { username, password, code } = body;
     let session = shop.accounts.log_in(&device, &username, password.0, code.as_deref()).await?;
     Ok(opened(&shop, &headers, StatusCode::OK, &session).await)
@@ -191,9 +187,7 @@ pub struct MailedCodeBody {
 }
 
 pub async fn log_in_by_mail(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    headers: HeaderMap,
+    (State(shop), ClientDevice(device), headers): SignInCall,
     Json(MailedCodeBody { account, code, second_code }): Json<MailedCodeBody>,
 ) -> Answer {
     let session = shop.accounts.log_in_with_mailed_code(&device, &account, &code, second_code.as_deref()).await?;

@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::routing::{MethodRouter, get, post};
 use serde::Deserialize;
 
+use crate::DeviceVisit;
 use crate::sign_in::page::{Beside, SignInQuery, beside, code_page, respond};
 use accounts::AccountRefusal;
 use domain::MailKind;
@@ -48,12 +49,7 @@ async fn request(
     }
 }
 
-pub async fn log_in(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
-    Form(form): Form<ByMailForm>,
-) -> Answer {
+pub async fn log_in((State(shop), ClientDevice(device), visitor): DeviceVisit, Form(form): Form<ByMailForm>) -> Answer {
     match shop.accounts.log_in_with_mailed_code(&device, &form.account, &form.code, None).await {
         Err(AccountRefusal::CodeNeeded(half)) => code_page(&shop, &visitor, StatusCode::OK, half, &form.next, None),
         Err(refusal @ (AccountRefusal::BadCode | AccountRefusal::Throttled(_) | AccountRefusal::NameThrottled(_))) => {
@@ -78,7 +74,7 @@ fn page(
     let next = own_path(&next).unwrap_or_default().to_owned();
     let is_recovery = kind == MailKind::Recovery;
     let path = if is_recovery { recovery_path(visitor.locale) } else { format!("/{}/login/mail", visitor.locale) };
-    let beside = beside(shop, visitor.locale, &next);
+    let beside = beside(shop, &next);
     let chrome = visitor.chrome_at(path);
     let status = error.map_or(StatusCode::OK, |code| code.status());
     let error = error.map(|code| code.as_str());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use serde::Deserialize;
 
+use crate::DeviceVisit;
 use crate::account::mail_address::TokenForm;
 use crate::recovery::page::LinkToken;
 use crate::sign_in::page::{ContactPage, ContactStep, ProofField, SignInPage, beside};
@@ -23,9 +24,7 @@ pub struct ContactForm {
 
 /// Sends the link. The answer is the same for every address.
 pub async fn request(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
+    (State(shop), ClientDevice(device), visitor): DeviceVisit,
     Form(ContactForm { challenge, address }): Form<ContactForm>,
 ) -> Answer {
     let (status, step) = match shop.accounts.request_contact(&device, &challenge, &address, visitor.locale).await {
@@ -41,12 +40,7 @@ pub async fn request(
 
 /// The page behind the link, with the button that verifies the address. Showing it changes nothing. Once the address is
 /// verified it is the form of the registration, for a reader whose own form is gone.
-pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
-    LinkToken(token): LinkToken,
-) -> Answer {
+pub async fn show((State(shop), ClientDevice(device), visitor): DeviceVisit, LinkToken(token): LinkToken) -> Answer {
     let contact = shop.accounts.contact_of_link(&token).await.map_err(|refusal| unusable(&visitor, refusal))?;
     let path = contact_path(&visitor);
     if !contact.is_verified {
@@ -62,7 +56,7 @@ pub async fn show(
         errors: Vec::new(),
         proof: ProofField { due, ..ProofField::default() },
         takes_passkeys: false,
-        beside: beside(&shop, visitor.locale, ""),
+        beside: beside(&shop, ""),
     };
     personal(StatusCode::OK, &form)
 }
@@ -77,7 +71,7 @@ pub async fn verify(
 }
 
 fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, path: String, step: ContactStep) -> Answer {
-    let beside = beside(shop, visitor.locale, "");
+    let beside = beside(shop, "");
     personal(status, &ContactPage { chrome: visitor.chrome_at(path), step, beside })
 }
 

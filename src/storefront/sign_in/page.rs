@@ -9,10 +9,11 @@ use axum::response::IntoResponse;
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use crate::DeviceVisit;
 use accounts::{AccountRefusal, DueProof, RegistrationProof, Session, min_password_chars};
 use domain::proof_of_work::{ITERATIONS, PARTS};
 use domain::staff::ShopPageName;
-use domain::{Locale, Money, Phase, Picture, Role, SaleId};
+use domain::{Locale, Phase, Role, SaleId};
 use engine::catalogue::CatalogueEntry;
 use pages::{Chrome, filters};
 use web::extract::{ClientDevice, Form, Query, Secret, State, Visitor, login_path, own_path};
@@ -55,9 +56,7 @@ pub struct RegistrationForm {
 }
 
 pub async fn login(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
+    (State(shop), ClientDevice(device), visitor): DeviceVisit,
     Query(query): Query<SignInQuery>,
 ) -> Answer {
     match &visitor.session {
@@ -71,9 +70,7 @@ pub async fn login(
 
 /// A visitor with a session is redirected to the destination at once.
 pub async fn registration(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
+    (State(shop), ClientDevice(device), visitor): DeviceVisit,
     Query(query): Query<SignInQuery>,
 ) -> Answer {
     if visitor.session.is_some() {
@@ -119,22 +116,21 @@ fn form(
         errors,
         proof,
         takes_passkeys: shop.accounts.passkeys().are_taken(),
-        beside: beside(shop, visitor.locale, next),
+        beside: beside(shop, next),
     };
     personal(status, &page)
 }
 
 /// What stands beside a form: the sale that `next` leads to, and what the shop promises.
-pub(crate) fn beside(shop: &Shop, locale: Locale, next: &str) -> Beside {
-    Beside { sale: sale_beside(shop, locale, next), payment_minutes: payment_minutes(shop) }
+pub(crate) fn beside(shop: &Shop, next: &str) -> Beside {
+    Beside { sale: sale_beside(shop, next), payment_minutes: payment_minutes(shop) }
 }
 
 /// The sale that the visitor came from, otherwise the next one to start, otherwise one that is open.
-fn sale_beside(shop: &Shop, locale: Locale, next: &str) -> Option<SaleBeside> {
-    if let Some(sale) = sale_of_path(next).and_then(|id| sale_ahead(shop, locale, id)) {
+fn sale_beside(shop: &Shop, next: &str) -> Option<SaleBeside> {
+    if let Some(sale) = sale_of_path(next).and_then(|id| sale_ahead(shop, id)) {
         return Some(sale);
     }
-    let now = shop.clock.now();
     let public = shop.catalogue.public();
     let listed: Vec<_> =
         public.iter().filter(|entry| !entry.sale.shadow).map(|entry| (phase_of(shop, entry), entry)).collect();
@@ -143,14 +139,15 @@ fn sale_beside(shop: &Shop, locale: Locale, next: &str) -> Option<SaleBeside> {
     let (phase, entry) = upcoming
         .min_by_key(|(_, entry)| (entry.sale.window.opens_at, entry.sale.id))
         .or_else(|| listed.iter().find(|(phase, _)| *phase == Phase::Open))?;
-    Some(SaleBeside::new(entry, locale, *phase, now, false))
+    Some(SaleBeside { entry: Arc::clone(entry), phase: *phase, now: shop.clock.now(), is_destination: false })
 }
 
 /// The sale that a form leads back to.
-pub(crate) fn sale_ahead(shop: &Shop, locale: Locale, sale: SaleId) -> Option<SaleBeside> {
+pub(crate) fn sale_ahead(shop: &Shop, sale: SaleId) -> Option<SaleBeside> {
     let public = shop.catalogue.public();
     let entry = public.iter().find(|entry| entry.sale.id == sale)?;
-    Some(SaleBeside::new(entry, locale, phase_of(shop, entry), shop.clock.now(), true))
+    let phase = phase_of(shop, entry);
+    Some(SaleBeside { entry: entry.clone(), phase, now: shop.clock.now(), is_destination: true })
 }
 
 /// The phase as the button of the sale shows it.
@@ -164,12 +161,7 @@ pub(crate) fn payment_minutes(shop: &Shop) -> Option<u64> {
     (seconds >= 60 && seconds.is_multiple_of(60)).then_some(seconds / 60)
 }
 
-pub async fn log_in(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
-    Form(form): Form<SignInForm>,
-) -> Answer {
+pub async fn log_in((State(shop), ClientDevice(device), visitor): DeviceVisit, Form(form): Form<SignInForm>) -> Answer {
     let code = Some(form.code.trim()).filter(|code| !code.is_empty());
     let result = shop.accounts.log_in(&device, &form.username, form.password.0, code).await;
     if let Err(AccountRefusal::CodeNeeded(half)) = result {
@@ -179,9 +171,7 @@ pub async fn log_in(
 }
 
 pub async fn register(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
+    (State(shop), ClientDevice(device), visitor): DeviceVisit,
     Form(form): Form<RegistrationForm>,
 ) -> Answer {
     let RegistrationForm { username, password, next, challenge, proof } = form;
@@ -208,9 +198,7 @@ pub struct CodeForm {
 
 /// The second step: the code of an account with a second factor.
 pub async fn log_in_with_code(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
+    (State(shop), ClientDevice(device), visitor): DeviceVisit,
     Form(form): Form<CodeForm>,
 ) -> Answer {
     let result = shop.accounts.log_in_with_code(&device, &form.half, &form.code).await;
@@ -234,7 +222,7 @@ pub(crate) fn code_page(
 ) -> Answer {
     let next = own_path(next).unwrap_or_default();
     let chrome = visitor.chrome_at(login_path(visitor.locale, next));
-    let beside = beside(shop, visitor.locale, next);
+    let beside = beside(shop, next);
     personal(status, &CodePage { chrome, proof: half, next: next.to_owned(), error, beside })
 }
 
@@ -305,40 +293,17 @@ pub struct Beside {
 /// A sale beside the form.
 #[derive(Debug)]
 pub struct SaleBeside {
-    pub sale: SaleId,
-    pub goods_name: String,
-    pub picture: Option<Picture>,
-    pub price: Money,
+    pub entry: Arc<CatalogueEntry>,
     pub phase: Phase,
-    pub opens_at: Option<Timestamp>,
     /// The time at the shop.
     pub now: Timestamp,
     /// Whether the form leads to this sale.
     pub is_destination: bool,
-    /// Whether the sale has rules about who may take part.
-    pub has_rules: bool,
 }
 
 impl SaleBeside {
-    pub fn new(
-        entry: &CatalogueEntry,
-        locale: Locale,
-        phase: Phase,
-        now: Timestamp,
-        is_destination: bool,
-    ) -> SaleBeside {
-        let (sale, goods) = (&entry.sale, &entry.goods);
-        SaleBeside {
-            sale: sale.id,
-            goods_name: goods.name.get(locale).to_owned(),
-            picture: goods.cover().cloned(),
-            price: sale.price,
-            phase,
-            opens_at: sale.window.opens_at.filter(|_| phase == Phase::Upcoming),
-            now,
-            is_destination,
-            has_rules: !sale.eligibility.are_none(),
-        }
+    pub(crate) fn opens_at(&self) -> Option<Timestamp> {
+        self.entry.sale.window.opens_at.filter(|_| self.phase == Phase::Upcoming)
     }
 
     /// Why the sale stands beside the form.

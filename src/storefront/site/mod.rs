@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::sign_in::page::payment_minutes;
 use domain::staff::ShopPage;
-use domain::{Locale, SaleId, SaleState, ShopSettings, category_of};
+use domain::{Locale, SaleId, SaleState, ShopSettings};
 use pages::filters::categories_of;
 use pages::onward::OnwardSale;
 use pages::sale_pages::Site;
@@ -32,32 +32,26 @@ use words::text;
 /// ended long ago is rendered now.
 pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Answer {
     let Some(page) = shop.pages.get(uri.path()) else { return archived(&shop, &uri, &headers) };
-    let content = Content {
-        content_type: page.content_type,
-        etag: &page.etag,
-        plain: &page.body,
-        br: Some(&page.br),
-        gzip: Some(&page.gzip),
-    };
-    Ok(content.answer(&headers, Cache::Page))
+    Ok(Content::new(page.content_type, &page.etag, &page.body, Some(&page.compressed)).answer(&headers, Cache::Page))
 }
 
 fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Answer {
     let (locale, id) = archived_sale(uri.path()).ok_or(Code::NotFound)?;
     let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state == SaleState::Ended).ok_or(Code::NotFound)?;
-    let (categories, answers) = (shop.catalogue.categories(), shop.catalogue.answers());
-    let category = category_of(&categories, entry.goods.category_id);
-    let answers = answers.get(&entry.goods.id).map_or(&[][..], |answers| answers.of(locale));
-    let of_sale = (&entry.sale, &entry.goods);
     let listed = shop.catalogue.listed();
-    let links = sale_pages::links(locale, of_sale, || listed.iter().map(|other| (&other.sale, &other.goods)));
-    let more = (category, answers, &*shop.catalogue.shipping());
-    let site = Site { origin: &shop.config.public_url, shop: &shop.catalogue.settings(), made_at: shop.clock.now() };
-    let page = sale_pages::render_sale(locale, site, of_sale, more, links)?;
-    let body = Bytes::from(page);
+    let site = Site {
+        origin: &shop.config.public_url,
+        shop: &shop.catalogue.settings(),
+        made_at: shop.clock.now(),
+        categories: &shop.catalogue.categories(),
+        answers: &shop.catalogue.answers(),
+        shipping: &shop.catalogue.shipping(),
+    };
+    let of_sale = (&entry.sale, &entry.goods);
+    let all = || listed.iter().map(|other| (&other.sale, &other.goods));
+    let body = Bytes::from(sale_pages::render_sale(locale, site, of_sale, all)?);
     let etag = compression::etag(&body);
-    let content_type = "text/html; charset=utf-8";
-    Ok(Content { content_type, etag: &etag, plain: &body, br: None, gzip: None }.answer(headers, Cache::Page))
+    Ok(Content::new("text/html; charset=utf-8", &etag, &body, None).answer(headers, Cache::Page))
 }
 
 /// The sale of a path such as `/en/sales/7`.
@@ -87,13 +81,7 @@ pub async fn asset(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) 
         return Ok((cache, [(CONTENT_TYPE, file.content_type)], file.body).into_response());
     }
     let asset = assets::find(uri.path()).ok_or(Code::NotFound)?;
-    let content = Content {
-        content_type: asset.content_type,
-        etag: &asset.etag,
-        plain: &asset.bytes,
-        br: asset.br(),
-        gzip: asset.gzip(),
-    };
+    let content = Content::new(asset.content_type, &asset.etag, &asset.bytes, asset.compressed());
     Ok(content.answer(&headers, Cache::Forever))
 }
 
@@ -135,14 +123,8 @@ impl AboutPage {
 /// The service worker. Browsers ask for it at every visit. A cached copy would hold an old version of the shop.
 pub async fn worker(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Response {
     let script = pages::worker::worker(&shop.catalogue.settings());
-    let compressed = script.compressed.as_ref();
-    let content = Content {
-        content_type: "text/javascript; charset=utf-8",
-        etag: &script.etag,
-        plain: &script.body,
-        br: compressed.map(|forms| &forms.br),
-        gzip: compressed.map(|forms| &forms.gzip),
-    };
+    let content_type = "text/javascript; charset=utf-8";
+    let content = Content::new(content_type, &script.etag, &script.body, script.compressed.as_ref());
     content.answer(&headers, Cache::Revalidate)
 }
 

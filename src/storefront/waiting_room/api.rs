@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::json_response;
+use crate::{SaleCall, json_response};
 use domain::draw::EntryId;
 use domain::{Line, Sale, SaleId, TurnState, UserId, WaitingRoomPlace};
 use engine::catalogue::CatalogueEntry;
@@ -52,12 +52,7 @@ pub struct JoinBody {
 }
 
 /// Takes a place: 201 with the new place, 200 with the place that the account already has.
-pub async fn join(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    SalePath(sale): SalePath,
-    Json(body): Json<JoinBody>,
-) -> Answer {
+pub async fn join((State(shop), SignedIn(session), SalePath(sale)): SaleCall, Json(body): Json<JoinBody>) -> Answer {
     let known = waiting_room_sale(&shop, sale).await?;
     let Joined { place, state, is_new } = shop.waiting_rooms.join(sale, session.user_id, body.pass.as_deref()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -66,7 +61,7 @@ pub async fn join(
 }
 
 /// The account's own place.
-pub async fn own(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn, SalePath(sale): SalePath) -> Answer {
+pub async fn own((State(shop), SignedIn(session), SalePath(sale)): SaleCall) -> Answer {
     let known = waiting_room_sale(&shop, sale).await?;
     let own = shop.waiting_rooms.own(&known.sale, session.user_id, shop.store.now().await?).await?;
     let OwnTurn { place, state, .. } = own.ok_or(Code::NotInWaitingRoom)?;

@@ -1,18 +1,20 @@
 //! The page of a shopper's own moment, in a sale without a waiting room that stands in front of another shop.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 
 use crate::eligibility;
-use domain::{Phase, Picture, Sale, UserId};
+use domain::{Phase, UserId};
 use engine::catalogue::CatalogueEntry;
 use engine::gate::SaleStatus;
 use pages::onward::OnwardSale;
 use pages::{Chrome, filters};
 use web::extract::Visitor;
 use web::shared::onward_from;
-use web::{Answer, Code, Shop, goods_name_and_cover, personal};
+use web::{Answer, Code, Shop, personal};
 
 const MIN_REFRESH_S: i64 = 1;
 /// Seconds until the page of a paused or sold-out sale is loaded again.
@@ -47,9 +49,8 @@ impl Moment {
     }
 }
 
-pub(super) async fn page(shop: &Shop, visitor: &Visitor, user: UserId, known: &CatalogueEntry) -> Answer {
-    let sale = known.sale.clone();
-    let (now, id) = (shop.clock.now(), sale.id);
+pub(super) async fn page(shop: &Shop, visitor: &Visitor, user: UserId, known: Arc<CatalogueEntry>) -> Answer {
+    let (now, id) = (shop.clock.now(), known.sale.id);
     let moment = Moment::of(&shop.gate.status(id).ok_or(Code::NoSuchSale)?, user, now);
     if moment != Moment::Ended
         && let Err(refusal) = shop.eligibility.check(id, user).await
@@ -58,14 +59,13 @@ pub(super) async fn page(shop: &Shop, visitor: &Visitor, user: UserId, known: &C
     }
     // Of units that were offered to an account of the waitlist, or that it holds, the other shop takes the money.
     let holds_units = moment == Moment::SoldOut && shop.store.orders().live_order_of(id, user).await?.is_some();
-    let (goods_name, picture) = goods_name_and_cover(Some(known), visitor.locale);
     let onward = match moment {
-        Moment::SoldOut | Moment::Ended => onward_from(&shop.catalogue, visitor.locale, known),
+        Moment::SoldOut | Moment::Ended => onward_from(&shop.catalogue, visitor.locale, &known),
         _ => Vec::new(),
     };
     let moment = if holds_units { Moment::Reached } else { moment };
     let late = (user.0.as_u128() % OPENING_SPREAD_S) as i64;
-    let page = MomentPage { chrome: visitor.chrome(), sale, goods_name, picture, moment, late, now, onward };
+    let page = MomentPage { chrome: visitor.chrome(), known, moment, late, now, onward };
     personal(StatusCode::OK, &page)
 }
 
@@ -73,9 +73,7 @@ pub(super) async fn page(shop: &Shop, visitor: &Visitor, user: UserId, known: &C
 #[template(path = "waiting_room/moment.html")]
 struct MomentPage {
     chrome: Chrome,
-    sale: Sale,
-    goods_name: String,
-    picture: Option<Picture>,
+    known: Arc<CatalogueEntry>,
     moment: Moment,
     /// Seconds after the opening at which the page is loaded again.
     late: i64,
@@ -100,7 +98,7 @@ impl MomentPage {
     fn words(&self) -> (&'static str, &'static str) {
         let (t, room) = (&self.chrome.text().moment, &self.chrome.text().waiting_room);
         match self.moment {
-            Moment::Early(_) if self.sale.spread().is_none() => (t.early, t.early_plain),
+            Moment::Early(_) if self.known.sale.spread().is_none() => (t.early, t.early_plain),
             Moment::Early(_) => (t.early, t.early_spread),
             Moment::Ahead(_) => (t.ahead, t.ahead_text),
             Moment::Reached => (t.reached, t.reached_text),

@@ -9,9 +9,8 @@ use serde::Deserialize;
 
 use super::moment;
 use crate::{UserVisit, eligibility};
-use domain::{
-    Line, OrderId, Phase, Picture, Sale, SaleId, SaleMode, TurnState, UserId, WaitingRoomPlace, WaitingRoomPlan,
-};
+use domain::{Line, OrderId, Phase, Sale, SaleId, SaleMode, TurnState, UserId, WaitingRoomPlace, WaitingRoomPlan};
+use engine::catalogue::CatalogueEntry;
 use engine::waiting_rooms::{JoinRefusal, OwnTurn};
 use pages::onward::OnwardSale;
 use pages::sale_pages::quantities;
@@ -19,7 +18,7 @@ use pages::{Chrome, filters};
 use web::extract::{Form, PathIds, SignedIn, State};
 use web::shared::paths::line_path;
 use web::shared::{onward_from, purchase_token};
-use web::{Answer, Code, Problem, Shop, goods_name_and_cover, personal, see_other};
+use web::{Answer, Code, Problem, Shop, personal, see_other};
 use words::fill;
 
 #[derive(Deserialize)]
@@ -44,28 +43,27 @@ pub async fn join(
 
 pub async fn show((State(shop), SignedIn(session), visitor): UserVisit, PathIds(id): PathIds<SaleId>) -> Answer {
     let known = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchWaitingRoom)?;
-    let sale = known.sale.clone();
+    let sale = &known.sale;
     let leaves = shop.catalogue.front(id).is_some();
     if leaves && sale.mode == SaleMode::Rush {
-        return moment::page(&shop, &visitor, session.user_id, &known).await;
+        return moment::page(&shop, &visitor, session.user_id, known).await;
     }
     let plan = sale.mode.waiting_room_plan().ok_or(Code::NoSuchWaitingRoom)?;
     let line = shop.waiting_rooms.line(id);
     let now = shop.store.now().await?;
-    let own = shop.waiting_rooms.own(&sale, session.user_id, now).await?;
-    let turn = match turn(&shop, &sale, (session.user_id, own), line.as_deref(), now).await {
+    let own = shop.waiting_rooms.own(sale, session.user_id, now).await?;
+    let turn = match turn(&shop, sale, (session.user_id, own), line.as_deref(), now).await {
         Ok(turn) => turn,
         Err(problem) => return eligibility::refused(problem, visitor.locale, id),
     };
     let place = own.map(|own| own.place);
-    let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
     let pass = place.map(|place| shop.waiting_rooms.pass(id, session.user_id, &place)).unwrap_or_default();
     let chrome = visitor.chrome();
     let onward = match turn {
         Turn::Missed | Turn::Ended => onward_from(&shop.catalogue, visitor.locale, &known),
         _ => Vec::new(),
     };
-    let page = LinePage { leaves, chrome, sale, plan, goods_name, picture, line, turn, place, pass, now, onward };
+    let page = LinePage { leaves, chrome, known, plan, line, turn, place, pass, now, onward };
     personal(StatusCode::OK, &page)
 }
 
@@ -155,10 +153,8 @@ struct LinePage {
     chrome: Chrome,
     /// Whether called shoppers go on to another shop.
     leaves: bool,
-    sale: Sale,
+    known: Arc<CatalogueEntry>,
     plan: WaitingRoomPlan,
-    goods_name: String,
-    picture: Option<Picture>,
     /// `None` once the sale has ended.
     line: Option<Arc<Line>>,
     turn: Turn,
@@ -334,7 +330,7 @@ impl LinePage {
     }
 
     fn quantities(&self) -> std::ops::RangeInclusive<i64> {
-        quantities(&self.sale)
+        quantities(&self.known.sale)
     }
 
     /// The number of the place, once the order is drawn.

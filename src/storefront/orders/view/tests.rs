@@ -46,55 +46,40 @@ fn sale_of_order(status: OrderStatus) -> SaleOfOrder {
     SaleOfOrder { mode: ModeName::Rush, number: Some(37), total: Some(100), goes_on: true, onward }
 }
 
-fn view(status: OrderStatus, goods_name: &str) -> OrderView {
+/// The page of an order at a second, about goods of this name.
+fn page(status: OrderStatus, goods_name: &str, second: i64) -> OrderPage {
     let order = order(status);
     let event = |status| OrderEvent { at: order.created_at, status };
-    OrderView {
-        id: order.id,
-        number: order.number_text(),
-        sale_id: order.sale_id,
+    let facts = OrderFacts {
         goods_name: goods_name.into(),
         picture: Some(Picture::drawing("phone-640.webp")),
-        quantity: order.quantity,
-        amount: order.amount,
-        shipping: order.shipping,
-        status,
-        reason: order.reason,
-        message: Some(goods_name.into()),
-        address: None,
-        payment_window: Some((order.created_at, order.pay_by)),
         history: vec![event(OrderStatus::Unpaid), event(status)],
-        payment_declined: false,
-        partial_refunds: Vec::new(),
-        holds: Vec::new(),
-        parcel: None,
-        returned: None,
-        delivered_at: None,
-        returnable_until: None,
-        invoice: None,
+        ..OrderFacts::default()
+    };
+    OrderPage {
+        chrome: test_chrome(Locale::En, "/en/orders/7/x"),
+        order,
+        facts,
+        charges: false,
+        proposed: None,
+        wallet: None,
+        deposit: None,
+        offers: vec!["sandbox"],
+        needs_other_browser: false,
+        elsewhere: None,
+        sale: Some(sale_of_order(status)),
+        now: at(second),
+        appeal: AppealFormState::default(),
+        invoice: InvoiceFormState::default(),
+        return_form: ReturnForm::default(),
     }
 }
 
 #[test]
 fn order_page_offers_the_actions_of_its_status() {
     for status in OrderStatus::ALL {
-        let page = OrderPage {
-            chrome: test_chrome(Locale::En, "/en/orders/7/x"),
-            // With a message from the shop a paid order has no stage.
-            order: OrderView { message: None, ..view(status, "Phone") },
-            charges: false,
-            proposed: None,
-            deposit: None,
-            wallet: (status == OrderStatus::Unpaid).then(|| Money::new(399_799, Currency::CNY)),
-            offers: vec!["sandbox"],
-            needs_other_browser: false,
-            elsewhere: None,
-            sale: Some(sale_of_order(status)),
-            now: at(450),
-            appeal: AppealFormState::default(),
-            invoice: InvoiceFormState::default(),
-            return_form: ReturnForm::default(),
-        };
+        let wallet = (status == OrderStatus::Unpaid).then(|| Money::new(399_799, Currency::CNY));
+        let page = OrderPage { wallet, ..page(status, "Phone", 450) };
         let html = page.render().unwrap();
         let unpaid = status == OrderStatus::Unpaid;
         assert_eq!(html.contains("/pay\""), unpaid, "{status}");
@@ -122,77 +107,53 @@ fn order_page_offers_the_actions_of_its_status() {
 }
 
 /// The page of a paid order at a time.
-fn paid_page(second: i64, address: Option<AddressView>, parcel: Option<Parcel>) -> String {
-    let mut chrome = test_chrome(Locale::En, "/en/orders/7/x");
-    chrome.present = words::Present::At(at(second));
-    let order = OrderView { message: None, address, parcel, ..view(OrderStatus::Paid, "Phone") };
-    let page = OrderPage {
-        chrome,
-        order,
-        charges: false,
-        proposed: None,
-        wallet: None,
-        deposit: None,
-        offers: vec!["sandbox"],
-        needs_other_browser: false,
-        elsewhere: None,
-        sale: Some(sale_of_order(OrderStatus::Paid)),
-        now: at(second),
-        appeal: AppealFormState::default(),
-        invoice: InvoiceFormState::default(),
-        return_form: ReturnForm::default(),
-    };
+fn paid_page(second: i64, has_address: bool, parcel: Option<Parcel>) -> String {
+    let mut page = page(OrderStatus::Paid, "Phone", second);
+    page.chrome.present = words::Present::At(at(second));
+    page.order.address = has_address.then(Box::default);
+    page.facts.parcel = parcel;
     page.render().unwrap()
 }
 
 #[test]
 fn paid_order_says_when_it_is_sent_until_it_is() {
     let day = 24 * 3600;
-    let address =
-        || Some(AddressView { recipient: "Mei".into(), phone: "1".into(), lines: vec![], country: "x".into() });
     let parcel = |state| {
         let step = domain::parcel::ParcelStep { at: at(0), state, label: Default::default(), actor: None };
         Parcel::of(vec![step])
     };
     let (promised, late) = ("Ships by Nov 20", "This should have shipped by Nov 20");
-    assert!(paid_page(2 * day, address(), None).contains(promised), "the last day");
-    assert!(paid_page(0, address(), parcel(ParcelState::Packed)).contains(promised));
-    let missed = paid_page(3 * day, address(), None);
+    assert!(paid_page(2 * day, true, None).contains(promised), "the last day");
+    assert!(paid_page(0, true, parcel(ParcelState::Packed)).contains(promised));
+    let missed = paid_page(3 * day, true, None);
     assert!(missed.contains(late) && !missed.contains(promised), "{missed}");
-    let sent = paid_page(3 * day, address(), parcel(ParcelState::Shipped));
+    let sent = paid_page(3 * day, true, parcel(ParcelState::Shipped));
     assert!(!sent.contains(late) && sent.contains("on its way to your address"), "{sent}");
-    assert!(!paid_page(0, None, None).contains(promised), "nobody knows where to");
+    assert!(!paid_page(0, false, None).contains(promised), "nobody knows where to");
 }
 
 #[test]
 fn order_page_escapes_names() {
     let hostile = "\"><script>alert(1)</script>";
-    let (chrome, order) = (test_chrome(Locale::Zh, hostile), view(OrderStatus::Paid, hostile));
-    let (appeal, sale) = (AppealFormState::default(), None);
-    let page = OrderPage {
-        chrome,
-        order,
-        charges: false,
-        proposed: None,
-        wallet: None,
-        deposit: None,
-        offers: vec!["sandbox"],
-        needs_other_browser: false,
-        elsewhere: None,
-        sale,
-        now: at(0),
-        appeal,
-        invoice: InvoiceFormState::default(),
-        return_form: ReturnForm::default(),
-    };
+    let mut page = OrderPage { sale: None, ..page(OrderStatus::Paid, hostile, 0) };
+    page.chrome = test_chrome(Locale::Zh, hostile);
+    page.order.message = Some(hostile.into());
     assert_eq!(page.render().unwrap().matches("<script").count(), 2, "its own scripts only");
 }
 
-#[test]
-fn list_of_orders_links_orders_and_the_next_page() {
-    let empty = OrdersPage {
+/// The list with one order of each of these statuses.
+fn list(statuses: &[OrderStatus]) -> OrdersPage {
+    let card = |status: &OrderStatus| OrderCard {
+        goes_out_since: None,
+        order: order(*status),
+        goods_name: "Phone".into(),
+        picture: None,
+        payment_declined: false,
+        parcel: None,
+    };
+    OrdersPage {
         chrome: test_chrome(Locale::En, "/en/orders"),
-        orders: vec![],
+        orders: statuses.iter().map(card).collect(),
         older: None,
         filter: String::new(),
         counted: None,
@@ -200,26 +161,18 @@ fn list_of_orders_links_orders_and_the_next_page() {
         is_later: false,
         online: true,
         onward: Vec::new(),
-    };
-    assert!(empty.render().unwrap().contains("No orders yet"));
-    let card = OrderCard {
-        goes_out_since: None,
-        order: order(OrderStatus::Paid),
-        goods_name: "Phone".into(),
-        picture: None,
-        payment_declined: false,
-        parcel: None,
-    };
+    }
+}
+
+#[test]
+fn list_of_orders_links_orders_and_the_next_page() {
+    assert!(list(&[]).render().unwrap().contains("No orders yet"));
     let full = OrdersPage {
-        chrome: test_chrome(Locale::En, "/en/orders"),
-        orders: vec![card],
         older: Some("a&b".into()),
         filter: "paid\"><script>".into(),
         counted: Some(vec![OrderStatus::Paid, OrderStatus::Cancelled, OrderStatus::Rejected]),
         waits: vec![(SaleId(9), "Watch".into())],
-        is_later: false,
-        online: true,
-        onward: Vec::new(),
+        ..list(&[OrderStatus::Paid])
     };
     let html = full.render().unwrap();
     assert!(html.contains("?before=a%26b&#38;status=paid%22") && html.matches("<script").count() == 1, "{html}");
@@ -233,26 +186,7 @@ fn list_of_orders_links_orders_and_the_next_page() {
 #[test]
 fn unpaid_row_counts_down_and_pays() {
     for status in OrderStatus::ALL {
-        let card = OrderCard {
-            goes_out_since: None,
-            order: order(status),
-            goods_name: "Phone".into(),
-            picture: None,
-            payment_declined: false,
-            parcel: None,
-        };
-        let page = OrdersPage {
-            chrome: test_chrome(Locale::En, "/en/orders"),
-            orders: vec![card],
-            older: None,
-            filter: String::new(),
-            counted: None,
-            waits: vec![],
-            is_later: false,
-            online: true,
-            onward: Vec::new(),
-        };
-        let html = page.render().unwrap();
+        let html = list(&[status]).render().unwrap();
         let unpaid = status == OrderStatus::Unpaid;
         assert_eq!(html.contains("/pay\""), unpaid, "{status}");
         assert_eq!(html.contains("data-pay-by="), unpaid, "{status}");
