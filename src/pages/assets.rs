@@ -160,18 +160,8 @@ impl Asset {
         }
     }
 
-    /// The brotli form; `None` for content types that do not get smaller.
-    pub fn br(&self) -> Option<&Bytes> {
-        self.compressed().map(|forms| &forms.br)
-    }
-
-    /// The gzip form; `None` for content types that do not get smaller.
-    pub fn gzip(&self) -> Option<&Bytes> {
-        self.compressed().map(|forms| &forms.gzip)
-    }
-
-    /// Compresses at the first call.
-    fn compressed(&self) -> Option<&Compressed> {
+    /// Compresses at the first call. `None` for content types that do not get smaller.
+    pub fn compressed(&self) -> Option<&Compressed> {
         let is_text = self.content_type.starts_with("text/")
             || ["application/json", "image/svg+xml"].contains(&self.content_type);
         let compress = || is_text.then(|| Compressed::new(&self.bytes, Effort::Asset).ok()).flatten();
@@ -288,8 +278,9 @@ mod tests {
                 && path.len() == "/static/shop.12345678.css".len()
         );
         assert_eq!(asset.content_type, "text/css; charset=utf-8");
-        assert!([asset.br(), asset.gzip()].iter().all(|form| form.unwrap().len() < asset.bytes.len() / 2));
-        assert!(find(url("vendor/regions.json")).unwrap().br().is_some());
+        let forms = asset.compressed().unwrap();
+        assert!([&forms.br, &forms.gzip].iter().all(|form| form.len() < asset.bytes.len() / 2));
+        assert!(find(url("vendor/regions.json")).unwrap().compressed().is_some());
         assert!(find("/static/shop.css").is_none());
         assert!(find("/static/../Cargo.toml").is_none());
     }

@@ -54,10 +54,9 @@ impl Publisher {
 fn write_asset(folder: &PageFolder<'_>, asset: &assets::Asset) -> io::Result<()> {
     let file = folder.dir.join(asset.path.trim_start_matches('/'));
     write_missing(folder, &file, &asset.bytes)?;
-    for (kind, bytes) in [("br", asset.br()), ("gz", asset.gzip())] {
-        if let Some(bytes) = bytes {
-            write_missing(folder, &with_suffix(&file, kind), bytes)?;
-        }
+    if let Some(forms) = asset.compressed() {
+        write_missing(folder, &with_suffix(&file, "br"), &forms.br)?;
+        write_missing(folder, &with_suffix(&file, "gz"), &forms.gzip)?;
     }
     Ok(())
 }
@@ -130,8 +129,8 @@ mod tests {
         fs::remove_file(with_suffix(&file, "gz")).unwrap();
         fs::write(with_suffix(&file, "br"), "").unwrap();
         publisher.publish_assets().unwrap();
-        assert_eq!(fs::read(with_suffix(&file, "gz")).unwrap(), *style.gzip().unwrap());
-        assert_eq!(fs::read(with_suffix(&file, "br")).unwrap(), *style.br().unwrap());
+        assert_eq!(fs::read(with_suffix(&file, "gz")).unwrap(), style.compressed().unwrap().gzip);
+        assert_eq!(fs::read(with_suffix(&file, "br")).unwrap(), style.compressed().unwrap().br);
         assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written, "the others stay");
     }
 

@@ -156,14 +156,13 @@ pub(super) fn render_lists(
     locale: Locale,
     site: Site<'_>,
     sales: &[Listed<'_>],
-    categories: &[Category],
 ) -> askama::Result<Vec<(String, String)>> {
-    let lists = std::iter::once(None).chain(categories.iter().map(Some));
+    let lists = std::iter::once(None).chain(site.categories.iter().map(Some));
     lists
         .map(|category| {
             let path = category.map_or_else(|| format!("/{locale}/"), |category| category_path(locale, category.id));
             let chrome = Chrome::anonymous(site.shop, site.made_at, locale, path.clone());
-            Ok((path, ListPage::new((chrome, site.origin), sales, categories, category).render()?))
+            Ok((path, ListPage::new((chrome, site.origin), sales, site.categories, category).render()?))
         })
         .collect()
 }

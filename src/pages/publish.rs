@@ -16,7 +16,7 @@ use arc_swap::ArcSwap;
 use axum::body::Bytes;
 
 use crate::compression::{self, Compressed, Effort};
-use crate::sale_pages::{self, CALENDARS};
+use crate::sale_pages::{CALENDARS, Site, render_all};
 use base::clock::Clock;
 use domain::question::AnswersByGoods;
 use domain::{Category, Goods, Locale, Sale, SaleState, ShippingTable, ShopSettings};
@@ -31,19 +31,18 @@ const MAX_WRITE_ATTEMPTS: u32 = 20;
 pub struct Published {
     pub content_type: &'static str,
     pub body: Bytes,
-    pub br: Bytes,
-    pub gzip: Bytes,
+    pub compressed: Compressed,
     pub etag: String,
 }
 
 impl Published {
     fn new(path: &str, body: String) -> io::Result<Published> {
-        let Compressed { br, gzip } = Compressed::new(body.as_bytes(), Effort::Page)?;
+        let compressed = Compressed::new(body.as_bytes(), Effort::Page)?;
         let content_type = match path.ends_with(".ics") {
             true => "text/calendar; charset=utf-8",
             false => "text/html; charset=utf-8",
         };
-        Ok(Published { content_type, etag: compression::etag(body.as_bytes()), body: body.into(), br, gzip })
+        Ok(Published { content_type, etag: compression::etag(body.as_bytes()), body: body.into(), compressed })
     }
 }
 
@@ -99,7 +98,9 @@ impl Publisher {
         shop: &Arc<ShopSettings>,
     ) -> anyhow::Result<PublishReport> {
         let _publishing = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
-        let pages = Arc::new(self.render(sales, categories, answers, shipping, shop)?);
+        let (origin, made_at) = (self.origin.as_str(), self.clock.now());
+        let site = Site { origin, shop, made_at, categories, answers, shipping };
+        let pages = Arc::new(self.render(site, sales)?);
         self.pages.store(pages.clone());
 
         let folder = PageFolder::new(&self.dir).context("preparing the folder of pages")?;
@@ -115,20 +116,12 @@ impl Publisher {
     }
 
     /// All pages by address. Unchanged pages are reused, because compression costs more than rendering.
-    fn render(
-        &self,
-        sales: &[(Sale, Goods)],
-        categories: &[Category],
-        answers: &AnswersByGoods,
-        shipping: &ShippingTable,
-        shop: &Arc<ShopSettings>,
-    ) -> anyhow::Result<Pages> {
+    fn render(&self, site: Site<'_>, sales: &[(Sale, Goods)]) -> anyhow::Result<Pages> {
         let shown: Vec<_> = sales.iter().filter(|(sale, _)| sale.state != SaleState::Draft).collect();
         let before = self.pages.load();
         let mut pages = Pages::with_capacity(before.len());
-        let site = sale_pages::Site { origin: &self.origin, shop, made_at: self.clock.now() };
         for locale in Locale::ALL {
-            for (path, body) in sale_pages::render_all(locale, site, &shown, categories, answers, shipping)? {
+            for (path, body) in render_all(locale, site, &shown)? {
                 let page = match before.get(&path) {
                     Some(same) if same.body == body => same.clone(),
                     _ => Arc::new(Published::new(&path, body)?),
@@ -166,8 +159,8 @@ impl PageFolder<'_> {
     fn write_page(&self, path: &str, page: &Published) -> io::Result<bool> {
         let file = self.file(path);
         let plain = self.write(&file, &page.body)?;
-        let br = self.write(&with_suffix(&file, "br"), &page.br)?;
-        let gzip = self.write(&with_suffix(&file, "gz"), &page.gzip)?;
+        let br = self.write(&with_suffix(&file, "br"), &page.compressed.br)?;
+        let gzip = self.write(&with_suffix(&file, "gz"), &page.compressed.gzip)?;
         Ok(plain | br | gzip)
     }
 
@@ -257,23 +250,11 @@ mod tests {
 
     const ORIGIN: &str = "https://shop.example";
 
-    /// A folder per test, removed afterwards.
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new() -> Scratch {
-            Scratch(std::env::temp_dir().join(format!("seckill-pages-{}", uuid::Uuid::new_v4())))
-        }
-
-        fn read(&self, file: &str) -> Option<Vec<u8>> {
-            fs::read(self.0.join(file)).ok()
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    /// A folder of a test, removed with it, in which the publisher creates its own.
+    fn scratch() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let pages = folder.path().join("pages");
+        (folder, pages)
     }
 
     fn publish(publisher: &Publisher, sales: &[(Sale, Goods)]) -> anyhow::Result<PublishReport> {
@@ -286,8 +267,8 @@ mod tests {
 
     #[test]
     fn changed_pages_are_written_and_old_ones_removed() {
-        let scratch = Scratch::new();
-        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
+        let (_folder, dir) = scratch();
+        let publisher = Publisher::new(dir.clone(), ORIGIN.into(), Clock::system());
         let (one, mut two) = (sample(1, "One"), sample(2, "Two"));
         assert_eq!(publish(&publisher, &[one.clone(), two.clone()]).unwrap(), report(10, 0, 0));
         assert_eq!(publish(&publisher, &[one.clone(), two.clone()]).unwrap(), report(0, 10, 0));
@@ -303,8 +284,8 @@ mod tests {
 
         two.0.window.opens_at = None;
         publish(&publisher, &[one.clone(), two.clone()]).unwrap();
-        assert!(scratch.read("en/sales/2/reminder.ics").is_none(), "no start time, no calendar file");
-        assert!(scratch.read("en/sales/1/reminder.ics").is_some());
+        assert!(!dir.join("en/sales/2/reminder.ics").exists(), "no start time, no calendar file");
+        assert!(dir.join("en/sales/1/reminder.ics").exists());
 
         two.0.state = SaleState::Draft;
         assert_eq!(
@@ -312,45 +293,45 @@ mod tests {
             report(4, 2, 2),
             "the lists and the pages that led on to it change, its own go"
         );
-        assert!(publisher.get("/en/sales/2").is_none() && scratch.read("en/sales/2/index.html").is_none());
+        assert!(publisher.get("/en/sales/2").is_none() && !dir.join("en/sales/2/index.html").exists());
     }
 
     #[test]
     fn memory_and_disk_have_the_same_pages() {
-        let scratch = Scratch::new();
-        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
+        let (_folder, dir) = scratch();
+        let publisher = Publisher::new(dir.clone(), ORIGIN.into(), Clock::system());
         publisher.publish_assets().unwrap();
         publish(&publisher, &[sample(1, "One")]).unwrap();
         let page = publisher.get("/zh/sales/1").unwrap();
-        assert_eq!(scratch.read("zh/sales/1/index.html").unwrap(), page.body);
-        assert_eq!(scratch.read("zh/sales/1/index.html.br").unwrap(), page.br);
-        assert_eq!(scratch.read("zh/sales/1/index.html.gz").unwrap(), page.gzip);
+        assert_eq!(fs::read(dir.join("zh/sales/1/index.html")).unwrap(), page.body);
+        assert_eq!(fs::read(dir.join("zh/sales/1/index.html.br")).unwrap(), page.compressed.br);
+        assert_eq!(fs::read(dir.join("zh/sales/1/index.html.gz")).unwrap(), page.compressed.gzip);
         assert_eq!(page.etag, compression::etag(&page.body));
         let style = assets::url("shop.css");
         assert!(std::str::from_utf8(&page.body).unwrap().contains(style));
         let style = assets::find(style).unwrap();
-        assert_eq!(scratch.read(&style.path[1..]).unwrap(), style.bytes);
-        assert_eq!(scratch.read(&format!("{}.br", &style.path[1..])).unwrap(), *style.br().unwrap());
-        assert_eq!(fs::read_dir(scratch.0.join(".tmp")).unwrap().count(), 0);
+        assert_eq!(fs::read(dir.join(&style.path[1..])).unwrap(), style.bytes);
+        assert_eq!(fs::read(dir.join(format!("{}.br", &style.path[1..]))).unwrap(), style.compressed().unwrap().br);
+        assert_eq!(fs::read_dir(dir.join(".tmp")).unwrap().count(), 0);
     }
 
     #[test]
     fn next_publication_repairs_the_folder() {
-        let scratch = Scratch::new();
-        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
+        let (_folder, dir) = scratch();
+        let publisher = Publisher::new(dir.clone(), ORIGIN.into(), Clock::system());
         publish(&publisher, &[sample(1, "One")]).unwrap();
-        fs::write(scratch.0.join("en/index.html.br"), "older").unwrap();
-        fs::create_dir_all(scratch.0.join("zh/sales/99")).unwrap();
+        fs::write(dir.join("en/index.html.br"), "older").unwrap();
+        fs::create_dir_all(dir.join("zh/sales/99")).unwrap();
         assert_eq!(publish(&publisher, &[sample(1, "One")]).unwrap(), report(1, 5, 1));
     }
 
     #[test]
     fn several_processes_may_publish_into_one_folder() {
-        let scratch = Scratch::new();
+        let (_folder, dir) = scratch();
         let sales: Vec<_> = (1..8).map(|id| sample(id, "Goods")).collect();
         std::thread::scope(|scope| {
             for shown in [7, 3, 7, 5] {
-                let (sales, dir) = (&sales[..shown], scratch.0.clone());
+                let (sales, dir) = (&sales[..shown], dir.clone());
                 scope.spawn(move || {
                     let publisher = Publisher::new(dir, ORIGIN.into(), Clock::system());
                     (0..5).for_each(|_| {
@@ -359,18 +340,17 @@ mod tests {
                 });
             }
         });
-        let last = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
+        let last = Publisher::new(dir.clone(), ORIGIN.into(), Clock::system());
         publish(&last, &sales).unwrap();
         assert_eq!(publish(&last, &sales).unwrap(), report(0, 30, 0));
     }
 
     #[test]
     fn pages_are_in_memory_even_if_the_disk_fails() {
-        let scratch = Scratch::new();
-        fs::write(&scratch.0, "a file where a folder is needed").unwrap();
-        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
+        let (_folder, dir) = scratch();
+        fs::write(&dir, "a file where a folder is needed").unwrap();
+        let publisher = Publisher::new(dir.clone(), ORIGIN.into(), Clock::system());
         assert!(publish(&publisher, &[sample(1, "One")]).is_err());
         assert!(publisher.get("/en/sales/1").is_some());
-        fs::remove_file(&scratch.0).unwrap();
     }
 }

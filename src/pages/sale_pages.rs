@@ -33,7 +33,7 @@ const MAX_QUANTITY_CHOICE: i64 = 10;
 /// Names of the calendar files below a sale's page: its start, and the result of its draw.
 pub const CALENDARS: [&str; 2] = ["reminder.ics", "result.ics"];
 
-/// The shop whose pages are made.
+/// The shop whose pages are made, and what they all show of it.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
     /// The public address.
@@ -41,21 +41,17 @@ pub struct Site<'a> {
     pub shop: &'a Arc<ShopSettings>,
     /// When the pages are made; only the year counts.
     pub made_at: Timestamp,
+    pub categories: &'a [Category],
+    pub answers: &'a AnswersByGoods,
+    pub shipping: &'a ShippingTable,
 }
 
 /// All pages and calendar files of one language with their addresses. `sales` must not contain drafts. A rehearsal has a
 /// page, but is not on the list and has no calendar file.
-pub fn render_all(
-    locale: Locale,
-    site: Site<'_>,
-    sales: &[&(Sale, Goods)],
-    categories: &[Category],
-    answers: &AnswersByGoods,
-    shipping: &ShippingTable,
-) -> askama::Result<Vec<(String, String)>> {
-    let mut pages = Vec::with_capacity(2 * sales.len() + categories.len() + 1);
+pub fn render_all(locale: Locale, site: Site<'_>, sales: &[&(Sale, Goods)]) -> askama::Result<Vec<(String, String)>> {
+    let mut pages = Vec::with_capacity(2 * sales.len() + site.categories.len() + 1);
     let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
-    pages.extend(render_lists(locale, site, &listed, categories)?);
+    pages.extend(render_lists(locale, site, &listed)?);
     for (sale, goods) in sales {
         let path = sale_path(locale, sale);
         let calendars =
@@ -64,32 +60,30 @@ pub fn render_all(
             pages.extend(file.map(|file| (format!("{path}/{name}"), file)));
         }
         let all = || listed.iter().map(|(sale, goods)| (sale, goods));
-        let of_sale = (sale, goods);
-        let links = links(locale, of_sale, all);
-        let category = category_of(categories, goods.category_id);
-        let answers = answers.get(&goods.id).map_or(&[][..], |answers| answers.of(locale));
-        pages.push((path, render_sale(locale, site, of_sale, (category, answers, shipping), links)?));
+        pages.push((path, render_sale(locale, site, (sale, goods), all)?));
     }
     Ok(pages)
 }
 
 /// The page of one sale in one language, with the answers and what shipping costs. The page
-/// links to the variants and to other sales.
-pub fn render_sale(
+/// links to the variants and to other sales of `all`.
+pub fn render_sale<'a, A: Iterator<Item = (&'a Sale, &'a Goods)>>(
     locale: Locale,
     site: Site<'_>,
-    (sale, goods): (&Sale, &Goods),
-    (category, answers, shipping): (Option<&Category>, &[ShownAnswer], &ShippingTable),
-    (variants, onward): (Vec<VariantSale>, Vec<OnwardSale>),
+    (sale, goods): (&'a Sale, &'a Goods),
+    all: impl Fn() -> A,
 ) -> askama::Result<String> {
+    let (variants, onward) = links(locale, (sale, goods), all);
+    let category = category_of(site.categories, goods.category_id);
+    let answers = site.answers.get(&goods.id).map_or(&[][..], |answers| answers.of(locale));
     let chrome = Chrome::anonymous(site.shop, site.made_at, locale, sale_path(locale, sale));
     // Rehearsals are sent nowhere.
-    let rates = shipping.rates_in(sale.price.currency).filter(|_| !sale.shadow).collect();
+    let rates = site.shipping.rates_in(sale.price.currency).filter(|_| !sale.shadow).collect();
     SalePage { chrome, origin: site.origin, sale, goods, category, answers, rates, variants, onward }.render()
 }
 
 /// What the page of a sale links to: the variants of its goods, then sales of the same goods or of other products.
-pub fn links<'a, A: Iterator<Item = (&'a Sale, &'a Goods)>>(
+fn links<'a, A: Iterator<Item = (&'a Sale, &'a Goods)>>(
     locale: Locale,
     (sale, goods): (&'a Sale, &'a Goods),
     all: impl Fn() -> A,
@@ -214,15 +208,6 @@ impl SalePage<'_> {
     /// The amount in the text of this rule, if it has one.
     fn deposit(&self, rule: &EligibilityRule) -> Option<Money> {
         self.sale.eligibility.deposit.filter(|_| *rule == EligibilityRule::Deposit)
-    }
-
-    /// Always empty: the page is the same for all visitors, so no code was typed.
-    fn typed_code(&self) -> &'static str {
-        ""
-    }
-
-    fn code_error(&self) -> Option<&'static str> {
-        None
     }
 
     /// The width of the spread, rounded up.
@@ -404,14 +389,5 @@ impl SalePage<'_> {
     /// The answers that are shown at once, and the answers that are folded away.
     fn split_answers(&self) -> (&[ShownAnswer], &[ShownAnswer]) {
         self.answers.split_at(self.answers.len().min(OPEN_ANSWERS))
-    }
-
-    /// Always empty: the page is the same for all visitors, so no question was typed.
-    fn typed_question(&self) -> &'static str {
-        ""
-    }
-
-    fn question_error(&self) -> Option<&'static str> {
-        None
     }
 }

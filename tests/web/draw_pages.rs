@@ -39,14 +39,15 @@ async fn lists_and_pages_say_that_a_sale_is_a_draw() {
     let page = |id: &str| {
         let entry = pages.iter().find(|entry| entry.sale.id.to_string() == id).unwrap();
         let of_sale = (&entry.sale, &entry.goods);
-        sale_pages::render_sale(
-            Locale::En,
-            sale_pages::Site { origin: "", shop: &shop.parts.catalogue.settings(), made_at: clock.now() },
-            of_sale,
-            (None, &[], &Default::default()),
-            Default::default(),
-        )
-        .unwrap()
+        let site = sale_pages::Site {
+            origin: "",
+            shop: &shop.parts.catalogue.settings(),
+            made_at: clock.now(),
+            categories: &[],
+            answers: &Default::default(),
+            shipping: &Default::default(),
+        };
+        sale_pages::render_sale(Locale::En, site, of_sale, std::iter::empty).unwrap()
     };
     let (draw, rush) = (page(&sale), page(&rush));
     assert!(draw.contains("By draw: enter while it is open") && draw.contains(&format!("/en/sales/{sale}/draw")));

@@ -9,15 +9,15 @@ fn render(sales: &[(Sale, Goods)]) -> Vec<(String, String)> {
     Locale::ALL
         .into_iter()
         .flat_map(|locale| {
-            render_all(
-                locale,
-                Site { origin: "https://shop.example", shop: &Default::default(), made_at: at("2026-11-20T12:00:00Z") },
-                &sales,
-                &[],
-                &AnswersByGoods::new(),
-                &ShippingTable::default(),
-            )
-            .unwrap()
+            let site = Site {
+                origin: "https://shop.example",
+                shop: &Default::default(),
+                made_at: at("2026-11-20T12:00:00Z"),
+                categories: &[],
+                answers: &AnswersByGoods::new(),
+                shipping: &ShippingTable::default(),
+            };
+            render_all(locale, site, &sales).unwrap()
         })
         .collect()
 }

@@ -11,24 +11,33 @@ use serde::Serialize;
 use crate::Answer;
 use crate::cache_policy::Cache;
 use crate::extract::entity_tag;
+use pages::compression::Compressed;
 
 /// Content with its prepared encodings.
 pub struct Content<'a> {
-    pub content_type: &'static str,
-    pub etag: &'a str,
-    pub plain: &'a Bytes,
-    pub br: Option<&'a Bytes>,
-    pub gzip: Option<&'a Bytes>,
+    content_type: &'static str,
+    etag: &'a str,
+    plain: &'a Bytes,
+    compressed: Option<&'a Compressed>,
 }
 
-impl Content<'_> {
+impl<'a> Content<'a> {
+    pub fn new(
+        content_type: &'static str,
+        etag: &'a str,
+        plain: &'a Bytes,
+        compressed: Option<&'a Compressed>,
+    ) -> Content<'a> {
+        Content { content_type, etag, plain, compressed }
+    }
+
     /// The response to a request with these headers.
     pub fn answer(&self, request: &HeaderMap, cache: Cache) -> Response {
         let mut headers = HeaderMap::with_capacity(8);
         if let Ok(etag) = HeaderValue::from_str(self.etag) {
             headers.insert(ETAG, etag);
         }
-        if self.br.is_some() || self.gzip.is_some() {
+        if self.compressed.is_some() {
             headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
         }
         if has_already(request, self.etag) {
@@ -43,9 +52,9 @@ impl Content<'_> {
     }
 
     fn encoded(&self, request: &HeaderMap) -> (&Bytes, Option<&'static str>) {
-        match (self.br, self.gzip) {
-            (Some(br), _) if accepts(request, "br") => (br, Some("br")),
-            (_, Some(gzip)) if accepts(request, "gzip") => (gzip, Some("gzip")),
+        match self.compressed {
+            Some(forms) if accepts(request, "br") => (&forms.br, Some("br")),
+            Some(forms) if accepts(request, "gzip") => (&forms.gzip, Some("gzip")),
             _ => (self.plain, None),
         }
     }
@@ -111,14 +120,8 @@ mod tests {
     use super::*;
 
     fn answer(headers: &[(&'static str, &'static str)]) -> Response {
-        let (plain, br, gzip) = (Bytes::from("plain"), Bytes::from("b"), Bytes::from("g"));
-        let content = Content {
-            content_type: "text/html; charset=utf-8",
-            etag: "W/\"abc\"",
-            plain: &plain,
-            br: Some(&br),
-            gzip: Some(&gzip),
-        };
+        let (plain, forms) = (Bytes::from("plain"), Compressed { br: Bytes::from("b"), gzip: Bytes::from("g") });
+        let content = Content::new("text/html; charset=utf-8", "W/\"abc\"", &plain, Some(&forms));
         let request: HeaderMap =
             headers.iter().map(|&(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect();
         content.answer(&request, Cache::Page)
