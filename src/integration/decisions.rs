@@ -16,9 +16,10 @@ use web::extract::program::{Caller, Reserve};
 use web::extract::{PathIds, Query, body, from_json};
 use web::problem::{Code, FieldProblem, Problem};
 use web::shared::pagination::Cursor;
+use web::shared::validation::check;
 use web::{Answer, Shop, private};
 
-use crate::reservations::{MAX_PAGE_SIZE, PAGE_SIZE, is_reference};
+use crate::reservations::{is_reference, page_size};
 
 /// Decisions of one request, and bytes of its body.
 const MAX_DECISIONS: usize = 500;
@@ -54,9 +55,7 @@ async fn rush(shop: &Shop, sale: SaleId) -> Result<Sale, Problem> {
 pub async fn tell((State(shop), _, PathIds(sale)): Call, headers: HeaderMap, content: Body) -> Answer {
     let sale = rush(&shop, sale).await?;
     let DecisionsBody { decisions } = from_json(&body(&headers, content, MAX_BYTES).await?)?;
-    if !(1..=MAX_DECISIONS).contains(&decisions.len()) {
-        return Err(Problem::invalid_field("decisions", "out_of_range"));
-    }
+    check([((1..=MAX_DECISIONS).contains(&decisions.len()), "decisions", "out_of_range")])?;
     let latest = shop.clock.now() + MAX_AHEAD;
     let wrong = decisions.iter().enumerate().flat_map(|(n, decision)| {
         let checks = [
@@ -103,10 +102,7 @@ pub async fn differences(
     (State(shop), _, PathIds(sale)): Call,
     Query(DifferencesQuery { after, limit }): Query<DifferencesQuery>,
 ) -> Answer {
-    let limit = limit.map_or(PAGE_SIZE, usize::from);
-    if !(1..=MAX_PAGE_SIZE).contains(&limit) {
-        return Err(Problem::invalid_field("limit", "out_of_range"));
-    }
+    let limit = page_size(limit)?;
     let after: Option<String> = after.read("after")?;
     let sale = rush(&shop, sale).await?;
     let (mut differences, mut has_begun, mut next) = (Vec::<Difference>::new(), after.is_none(), None);

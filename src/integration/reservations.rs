@@ -24,13 +24,11 @@ use web::problem::{Code, Problem};
 use web::shared::negotiation::created;
 use web::shared::pagination::Cursor;
 use web::shared::purchase_token;
+use web::shared::validation::check;
 use web::{Answer, Shop, private};
 
 /// How long a repeated reservation waits for what the database knows of the first one.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
-/// Reservations of one page, and at most.
-pub(crate) const PAGE_SIZE: usize = 100;
-pub(crate) const MAX_PAGE_SIZE: usize = 500;
 /// The longest reference, in characters.
 const MAX_REFERENCE_CHARS: usize = 100;
 
@@ -178,15 +176,19 @@ struct ReservationList {
     next: Option<OrderId>,
 }
 
+/// How many rows a page has: 100 unless the client says otherwise.
+pub(crate) fn page_size(limit: Option<u16>) -> Result<usize, Problem> {
+    let limit = limit.unwrap_or(100);
+    check([((1..=500).contains(&limit), "limit", "out_of_range")])?;
+    Ok(limit.into())
+}
+
 /// The reservations of a sale, by time.
 pub async fn list(
     (State(shop), _, SalePath(sale)): (State<Arc<Shop>>, Caller<Reserve>, SalePath),
     Query(query): Query<ReservationQuery>,
 ) -> Answer {
-    let limit = query.limit.map_or(PAGE_SIZE, usize::from);
-    if !(1..=MAX_PAGE_SIZE).contains(&limit) {
-        return Err(Problem::invalid_field("limit", "out_of_range"));
-    }
+    let limit = page_size(query.limit)?;
     let after: Option<OrderId> = query.after.read("after")?;
     let found = shop.store.orders().reservations(sale, query.status, after, limit as i64 + 1).await?;
     let Page { items, next } = Page::cut(found, limit, |found| found.order.id);
@@ -213,9 +215,7 @@ pub async fn confirm(
     (State(shop), caller, PathIds((sale, id))): Call,
     Json(ConfirmBody { reference }): Json<ConfirmBody>,
 ) -> Answer {
-    if !is_reference(&reference) {
-        return Err(Problem::invalid_field("reference", "bad_text"));
-    }
+    check([(is_reference(&reference), "reference", "bad_text")])?;
     let name = caller.program.token().actor();
     let found = shop.orders.confirm_reservation(sale, id, &reference, actor(&caller, &name)).await?;
     Ok(answer(found))
@@ -239,9 +239,7 @@ pub async fn extend(
     (State(shop), caller, PathIds((sale, id))): Call,
     Json(ExtendBody { seconds }): Json<ExtendBody>,
 ) -> Answer {
-    if !(1..=3600).contains(&seconds) {
-        return Err(Problem::invalid_field("seconds", "out_of_range"));
-    }
+    check([((1..=3600).contains(&seconds), "seconds", "out_of_range")])?;
     let (by, name) = (Duration::from_secs(seconds.into()), caller.program.token().actor());
     let found = shop.orders.extend_reservation(sale, id, by, actor(&caller, &name)).await?;
     Ok(answer(found))

@@ -20,6 +20,7 @@ use web::extract::visitor::Visitor;
 use web::extract::{Json, Query};
 use web::problem::{Code, Problem};
 use web::shared::paths::sale_path;
+use web::shared::validation::check;
 use web::{Answer, Shop};
 
 /// The longest address to return to, in bytes.
@@ -64,16 +65,12 @@ struct NamedShopperJson {
 /// Names a customer, who gets an account here, and issues an entry.
 pub async fn name(State(shop): State<Arc<Shop>>, _: Caller<Shoppers>, Json(body): Json<ShopperBody>) -> Answer {
     let ShopperBody { id, since, verified, sale, return_url } = body;
-    let is_right = [
-        ("id", may_be_named(&id), "bad_text"),
-        ("since", since.is_none_or(|since| since <= shop.clock.now()), "in_future"),
-        ("sale", sale.is_none_or(|sale| shop.catalogue.known(sale).is_some()), "no_such_sale"),
-        ("return_url", return_url.as_deref().is_none_or(is_web_address), "bad_url"),
-    ];
-    let wrong: Vec<_> = is_right.into_iter().filter(|(_, is_right, _)| !is_right).collect();
-    if !wrong.is_empty() {
-        return Err(Problem::invalid(wrong.into_iter().map(|(field, _, code)| (field, code))));
-    }
+    check([
+        (may_be_named(&id), "id", "bad_text"),
+        (since.is_none_or(|since| since <= shop.clock.now()), "since", "in_future"),
+        (sale.is_none_or(|sale| shop.catalogue.known(sale).is_some()), "sale", "no_such_sale"),
+        (return_url.as_deref().is_none_or(is_web_address), "return_url", "bad_url"),
+    ])?;
     let named = NamedShopper { id, since, verified };
     let (account, is_new) = shop.accounts.customers().name(&named).await?;
     let (entry_token, expires_at) = shop.accounts.customers().issue_entry(account, &EntryTarget { sale, return_url });

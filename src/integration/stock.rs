@@ -15,6 +15,7 @@ use web::extract::session::{ManageSales, Staff};
 use web::extract::{Json, PathIds, expected_versions};
 use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
+use web::shared::validation::check;
 use web::{Answer, Shop, versioned};
 
 #[derive(Serialize, JsonSchema)]
@@ -61,17 +62,13 @@ pub async fn show((State(shop), _, PathIds(sale)): Call) -> Answer {
 
 /// Replaces the number of units. With `If-Match`, only that of a version that the header names.
 pub async fn replace(call: Call, headers: HeaderMap, Json(TotalBody { total }): Json<TotalBody>) -> Answer {
-    if !(1..=MAX_SALE_UNITS).contains(&total) {
-        return Err(Problem::invalid_field("total", "bad_number"));
-    }
+    check([((1..=MAX_SALE_UNITS).contains(&total), "total", "bad_number")])?;
     change(call, SaleCommand::SetTotal(total, expected_versions(&headers))).await
 }
 
 /// Adds units, or takes unsold ones back.
 pub async fn add(call: Call, Repeatable(request): Repeatable, Json(UnitsBody { units }): Json<UnitsBody>) -> Answer {
-    if units == 0 || !(-MAX_SALE_UNITS..=MAX_SALE_UNITS).contains(&units) {
-        return Err(Problem::invalid_field("units", "bad_number"));
-    }
+    check([(units != 0 && (-MAX_SALE_UNITS..=MAX_SALE_UNITS).contains(&units), "units", "bad_number")])?;
     change(call, SaleCommand::TopUp(units, request)).await
 }
 

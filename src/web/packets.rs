@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::shared::approvals;
 use crate::shared::paths::packet_share_url;
-use crate::shared::validation::{optional, price, time};
+use crate::shared::validation::{failed, optional, price, time};
 use crate::{Answer, Code, FieldError, Problem, Shop, created};
 use domain::ledger::{CURRENCY, money};
 use domain::packet::{Giver, PacketPhase, Split};
@@ -298,36 +298,25 @@ impl PacketForm {
 
     /// The request that the form makes, or every field that cannot be read.
     fn parse(&self) -> Result<GiveRequest, Vec<FieldError>> {
-        let mut errors = Vec::new();
-        let total = units(&self.total);
-        if total.is_none() {
-            errors.push(FieldError::new("total", if self.total.trim().is_empty() { "required" } else { "bad_amount" }));
-        }
-        let count = self.count.trim().parse().ok();
-        if count.is_none() {
-            errors.push(FieldError::new("count", if self.count.trim().is_empty() { "required" } else { "bad_number" }));
-        }
-        let [min, max] = [("min", &self.min), ("max", &self.max)].map(|(field, text)| {
-            let bound = optional(text, units);
-            if bound.is_none() {
-                errors.push(FieldError::new(field, "bad_amount"));
-            }
-            bound.flatten()
-        });
-        let split = self.split.parse().ok();
-        if split.is_none() {
-            errors.push(FieldError::new("split", "bad_text"));
-        }
-        let opens_at = optional(&self.opens_at, time);
-        if opens_at.is_none() {
-            errors.push(FieldError::new("opens_at", "bad_time"));
-        }
+        let or_required = |text: &str, code| if text.trim().is_empty() { "required" } else { code };
+        let (total, count) = (units(&self.total), self.count.trim().parse().ok());
+        let [min, max] = [&self.min, &self.max].map(|text| optional(text, units));
+        let (split, opens_at) = (self.split.parse().ok(), optional(&self.opens_at, time));
+        let errors = failed([
+            (total.is_some(), "total", or_required(&self.total, "bad_amount")),
+            (count.is_some(), "count", or_required(&self.count, "bad_number")),
+            (min.is_some(), "min", "bad_amount"),
+            (max.is_some(), "max", "bad_amount"),
+            (split.is_some(), "split", "bad_text"),
+            (opens_at.is_some(), "opens_at", "bad_time"),
+        ]);
+        let errors: Vec<FieldError> = errors.collect();
         match (total, count, split) {
             (Some(total), Some(count), Some(split)) if errors.is_empty() => Ok(GiveRequest {
                 total,
                 count,
-                min,
-                max,
+                min: min.flatten(),
+                max: max.flatten(),
                 split,
                 greeting: self.greeting.clone(),
                 own: self.own == "yes",

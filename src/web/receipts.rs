@@ -28,27 +28,21 @@ struct ReceiptPage {
     back: String,
 }
 
-/// Money that went back, or is on its way.
-struct Refund {
-    amount: Money,
-    /// `None` while it is on its way.
-    made_at: Option<Timestamp>,
-}
-
 impl ReceiptPage {
     fn unit_price(&self) -> Money {
         let goods = self.order.goods();
         Money { amount: goods.amount / i64::from(self.order.quantity.max(1)), ..goods }
     }
 
-    fn refunds(&self) -> Vec<Refund> {
+    /// What went back, and when; `None` while it is on its way.
+    fn refunds(&self) -> Vec<(Money, Option<Timestamp>)> {
         let mut refunds = Vec::new();
         for record in &self.payments {
             let parts = record.partial_refunds.iter();
-            refunds.extend(parts.map(|part| Refund { amount: part.amount, made_at: part.refunded_at }));
+            refunds.extend(parts.map(|part| (part.amount, part.refunded_at)));
             let rest = record.payment.refundable();
             if record.payment.status != PaymentStatus::Captured && rest.amount > 0 {
-                refunds.push(Refund { amount: rest, made_at: record.refunded_at });
+                refunds.push((rest, record.refunded_at));
             }
         }
         refunds
@@ -57,7 +51,7 @@ impl ReceiptPage {
     /// What was paid and did not go back.
     fn rest(&self) -> Money {
         let paid: i64 = self.payments.iter().map(|record| record.payment.amount.amount).sum();
-        let back: i64 = self.refunds().iter().map(|refund| refund.amount.amount).sum();
+        let back: i64 = self.refunds().iter().map(|(refund, _)| refund.amount).sum();
         Money { amount: paid - back, ..self.order.amount }
     }
 }

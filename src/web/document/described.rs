@@ -67,55 +67,36 @@ impl<S> Described for State<S> {
     fn describe(_: &mut Operation<'_>) {}
 }
 
-impl Described for SignedIn {
-    fn describe(operation: &mut Operation<'_>) {
-        operation.session();
-        operation.refuses(&[Code::NotSignedIn]);
-    }
+macro_rules! described {
+    ($($part:ty $(where $of:ident: $bound:ident)? => |$operation:ident| $told:expr;)+) => {
+        $(impl$(<$of: $bound>)? Described for $part {
+            fn describe($operation: &mut Operation<'_>) {
+                $told;
+            }
+        })+
+    };
 }
 
-impl<P: Permission> Described for Staff<P> {
-    fn describe(operation: &mut Operation<'_>) {
+described! {
+    SignedIn => |operation| {
+        operation.session();
+        operation.refuses(&[Code::NotSignedIn])
+    };
+    Staff<P> where P: Permission => |operation| {
         operation.session();
         operation.token(P::SCOPE);
-        operation.refuses(&[Code::NotFound, Code::NotAllowed, Code::MustChangePassword, Code::SecondFactorRequired]);
-    }
-}
-
-impl<S: ProgramScope> Described for Caller<S> {
-    fn describe(operation: &mut Operation<'_>) {
-        operation.token(S::SCOPE);
-    }
-}
-
-impl<T: JsonSchema> Described for Json<T> {
-    fn describe(operation: &mut Operation<'_>) {
-        operation.body::<T>();
-    }
-}
-
-impl<T: JsonSchema> Described for Query<T> {
-    fn describe(operation: &mut Operation<'_>) {
-        operation.query::<T>();
-    }
-}
-
-impl<T: JsonSchema> Described for PathIds<T> {
-    fn describe(operation: &mut Operation<'_>) {
+        operation.refuses(&[Code::NotFound, Code::NotAllowed, Code::MustChangePassword, Code::SecondFactorRequired])
+    };
+    Caller<S> where S: ProgramScope => |operation| operation.token(S::SCOPE);
+    Json<T> where T: JsonSchema => |operation| operation.body::<T>();
+    Query<T> where T: JsonSchema => |operation| operation.query::<T>();
+    PathIds<T> where T: JsonSchema => |operation| {
         operation.path::<T>();
-        operation.refuses(&[Code::NotFound]);
-    }
-}
-
-impl Described for SalePath {
-    fn describe(operation: &mut Operation<'_>) {
+        operation.refuses(&[Code::NotFound])
+    };
+    SalePath => |operation| {
         operation.path::<SaleId>();
-        operation.refuses(&[Code::NoSuchSale]);
-    }
-}
-
-impl Described for Repeatable {
-    fn describe(operation: &mut Operation<'_>) {
-        operation.repeatable();
-    }
+        operation.refuses(&[Code::NoSuchSale])
+    };
+    Repeatable => |operation| operation.repeatable();
 }

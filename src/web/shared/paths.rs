@@ -5,62 +5,37 @@ use url::form_urlencoded::Serializer;
 use crate::Shop;
 use domain::{Locale, OrderId, PacketId, SaleId};
 
-pub fn account_path(locale: Locale) -> String {
-    format!("/{locale}/account")
+/// A function for each path below the language, with what stands in it.
+macro_rules! paths {
+    ($($(#[$about:meta])* $name:ident($($part:ident: $type:ty),*) $path:literal;)+) => {$(
+        $(#[$about])*
+        pub fn $name(locale: Locale, $($part: $type),*) -> String {
+            format!("/{locale}{}", format_args!($path))
+        }
+    )+};
 }
 
-pub fn registration_path(locale: Locale) -> String {
-    format!("/{locale}/register")
-}
-
-/// The page that asks for a link to set a new password.
-pub fn recovery_path(locale: Locale) -> String {
-    format!("/{locale}/recovery")
-}
-
-pub fn order_path(locale: Locale, sale: SaleId, order: OrderId) -> String {
-    format!("/{locale}/orders/{sale}/{order}")
-}
-
-pub fn order_address_path(locale: Locale, sale: SaleId, order: OrderId) -> String {
-    format!("{}/address", order_path(locale, sale, order))
-}
-
-pub fn sale_path(locale: Locale, sale: SaleId) -> String {
-    format!("/{locale}/sales/{sale}")
-}
-
-/// The form that asks about the goods of a sale.
-pub fn questions_path(locale: Locale, sale: SaleId) -> String {
-    format!("/{locale}/sales/{sale}/questions")
-}
-
-/// The questions of an account.
-pub fn own_questions_path(locale: Locale) -> String {
-    format!("/{locale}/questions")
-}
-
-/// The page of a shopper's turn in a waiting room, or of the own moment in a sale in front of another shop.
-pub fn line_path(locale: Locale, sale: SaleId) -> String {
-    format!("/{locale}/sales/{sale}/line")
-}
-
-/// The page of an account's entry in a draw.
-pub fn entry_path(locale: Locale, sale: SaleId) -> String {
-    format!("/{locale}/sales/{sale}/entry")
-}
-
-/// The rules of a sale about who may take part, for one shopper.
-pub fn eligibility_path(locale: Locale, sale: SaleId) -> String {
-    format!("/{locale}/sales/{sale}/eligibility")
-}
-
-pub fn wallet_path(locale: Locale) -> String {
-    format!("/{locale}/wallet")
-}
-
-pub fn packet_path(locale: Locale, id: PacketId) -> String {
-    format!("/{locale}/packets/{id}")
+paths! {
+    account_path() "/account";
+    registration_path() "/register";
+    /// The page that asks for a link to set a new password.
+    recovery_path() "/recovery";
+    order_path(sale: SaleId, order: OrderId) "/orders/{sale}/{order}";
+    order_address_path(sale: SaleId, order: OrderId) "/orders/{sale}/{order}/address";
+    sale_path(sale: SaleId) "/sales/{sale}";
+    /// The form that asks about the goods of a sale.
+    questions_path(sale: SaleId) "/sales/{sale}/questions";
+    /// The questions of an account.
+    own_questions_path() "/questions";
+    /// The page of a shopper's turn in a waiting room, or of the own moment in a sale in front of another shop.
+    line_path(sale: SaleId) "/sales/{sale}/line";
+    /// The page of an account's entry in a draw.
+    entry_path(sale: SaleId) "/sales/{sale}/entry";
+    waitlist_path(sale: SaleId) "/sales/{sale}/waitlist";
+    /// The rules of a sale about who may take part, for one shopper.
+    eligibility_path(sale: SaleId) "/sales/{sale}/eligibility";
+    wallet_path() "/wallet";
+    packet_path(packet: PacketId) "/packets/{packet}";
 }
 
 /// The absolute URL at which a packet is claimed. It names no language: it redirects to the visitor's.

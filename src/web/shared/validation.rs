@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-use crate::{FieldError, FieldProblem};
+use crate::{FieldError, FieldProblem, Problem};
 use domain::text::{is_line, is_paragraphs};
 use domain::{Bilingual, Currency, Money, ShopSettings, Window};
 use store::SaleDraft;
@@ -28,6 +28,15 @@ pub fn failed(
     checks: impl IntoIterator<Item = (bool, &'static str, &'static str)>,
 ) -> impl Iterator<Item = FieldError> {
     checks.into_iter().filter(|(is_right, ..)| !is_right).map(|(_, field, code)| FieldError { field, code })
+}
+
+/// Refuses values if one of the checks fails.
+pub fn check(checks: impl IntoIterator<Item = (bool, &'static str, &'static str)>) -> Result<(), Problem> {
+    let mut wrong = failed(checks).peekable();
+    match wrong.peek() {
+        Some(_) => Err(Problem::invalid(wrong)),
+        None => Ok(()),
+    }
 }
 
 pub fn check_name(name: &Bilingual) -> Vec<FieldError> {
