@@ -170,6 +170,12 @@ impl TestShop {
         TestShop::build(|_| {}, clock.clone()).await
     }
 
+    /// A shop at this time, and its clock.
+    async fn open_then(time: &str) -> (TestShop, Clock) {
+        let clock = Clock::manual(time.parse().unwrap());
+        (TestShop::open_at(&clock).await, clock)
+    }
+
     async fn build(change: impl FnOnce(&mut Config), clock: Clock) -> TestShop {
         let dir = tempfile::tempdir().unwrap();
         std::fs::copy(migrated_database().await, dir.path().join("seckill.sqlite")).unwrap();
@@ -226,7 +232,10 @@ impl TestShop {
     }
 
     async fn admin(&self) -> TestClient<'_> {
-        let user = self.add_account("admin", ADMIN_PASSWORD.1, Role::Admin).await;
+        let user = match self.parts.store.accounts().user_named("admin").await.unwrap() {
+            Some(user) => user,
+            None => self.add_account("admin", ADMIN_PASSWORD.1, Role::Admin).await,
+        };
         let password = Some(ADMIN_PASSWORD.0.to_owned());
         TestClient { password, ..self.open_session(&user, SignedDuration::ZERO).await }
     }
@@ -270,20 +279,26 @@ impl TestShop {
         self.open_session(&user, SignedDuration::from_millis(1)).await
     }
 
+    /// The shop with an open sale of so many units, which its owner has made.
+    async fn selling(self, total: i64) -> (TestShop, String) {
+        let sale = self.sell(total).await;
+        (self, sale)
+    }
+
+    /// The same in a shop that is open.
+    async fn sell(&self, total: i64) -> String {
+        self.open_sale(&self.admin().await, total).await
+    }
+
     /// An open sale of `total` units, at most two per user.
     async fn open_sale(&self, admin: &TestClient<'_>, total: i64) -> String {
         self.open_sale_at(admin, total, json!({"amount": 199_900, "currency": "CNY"})).await
     }
 
     async fn open_sale_at(&self, admin: &TestClient<'_>, total: i64, price: Value) -> String {
-        let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-        let goods = admin.post("/api/admin/goods", goods).await.json();
-        let sale = json!({
-            "goods_id": goods["goods"]["id"], "price": price,
-            "total": total, "per_user_limit": total.min(2), "opens_at": "2099-01-01T00:00:00Z",
-        });
-        let sale = admin.post("/api/admin/sales", sale).await.json();
-        let id = sale["sale"]["id"].as_str().unwrap().to_owned();
+        let opens_at = "2099-01-01T00:00:00Z";
+        let sale = json!({"price": price, "total": total, "per_user_limit": total.min(2), "opens_at": opens_at});
+        let id = admin.new_sale(sale).await;
         assert_eq!(admin.post(&format!("/api/admin/sales/{id}/start"), json!({})).await.status, 200);
         self.parts.gate.refresh().await;
         id
@@ -335,6 +350,28 @@ impl TestClient<'_> {
         self.send("POST", path, &[("content-type", "application/json")], json.to_string()).await
     }
 
+    /// Makes goods, and returns their id.
+    async fn new_goods(&self) -> String {
+        let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
+        let made = self.post("/api/admin/goods", goods).await.is(201).json();
+        made["goods"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes a sale with these fields, of new goods unless they say of which, and returns its id.
+    async fn new_sale(&self, fields: Value) -> String {
+        let mut sale = json!({"price": {"amount": 199_900, "currency": "CNY"}, "total": 5, "per_user_limit": 1});
+        sale.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        if sale["goods_id"].is_null() {
+            sale["goods_id"] = json!(self.new_goods().await);
+        }
+        let made = self.post("/api/admin/sales", sale).await.is(201).json();
+        made["sale"]["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn delete(&self, path: &str) -> TestResponse {
+        self.send("DELETE", path, &[], Body::empty()).await
+    }
+
     async fn send_form(&self, path: &str, form: &str) -> TestResponse {
         self.send("POST", path, &[("content-type", "application/x-www-form-urlencoded")], form.to_owned()).await
     }
@@ -373,6 +410,55 @@ impl TestResponse {
 
     fn is_page(&self, status: u16) -> bool {
         self.status == status && self.header("content-type") == "text/html; charset=utf-8"
+    }
+
+    /// Has this status.
+    #[track_caller]
+    fn is(self, status: u16) -> TestResponse {
+        assert_eq!(self.status, status, "{self:?}");
+        self
+    }
+
+    /// Is a problem with this status and code.
+    #[track_caller]
+    fn refuses(self, status: u16, code: &str) -> TestResponse {
+        assert_eq!(self.problem(), problem(status, code), "{self:?}");
+        self
+    }
+
+    /// Names this field, and no other, as wrong.
+    #[track_caller]
+    fn wrong(self, field: &str, code: &str) -> TestResponse {
+        assert_eq!(self.json()["fields"], json!([{"field": field, "code": code}]), "{self:?}");
+        self
+    }
+
+    /// Is a page of this status with all of these parts.
+    #[track_caller]
+    fn shows(self, status: u16, parts: &[&str]) -> TestResponse {
+        assert!(self.is_page(status), "{self:?}");
+        self.has(parts)
+    }
+
+    /// Has all of these parts in its text.
+    #[track_caller]
+    fn has(self, parts: &[&str]) -> TestResponse {
+        parts.iter().for_each(|part| assert!(self.text().contains(part), "no {part}: {}", self.text()));
+        self
+    }
+
+    /// Has none of these parts in its text.
+    #[track_caller]
+    fn lacks(self, parts: &[&str]) -> TestResponse {
+        parts.iter().for_each(|part| assert!(!self.text().contains(part), "{part}: {}", self.text()));
+        self
+    }
+
+    /// Leads to this path.
+    #[track_caller]
+    fn leads(self, path: &str) -> TestResponse {
+        assert!(self.leads_to(path), "not to {path}: {self:?}");
+        self
     }
 
     fn leads_to(&self, path: &str) -> bool {

@@ -6,7 +6,6 @@ use super::goods::MULTIPART;
 use super::mail::{MEI, mailed};
 use super::support::{paid_order, sendable_order};
 use super::*;
-use base::clock::Clock;
 use domain::parcel::{ParcelLabel, ParcelMove, ParcelRefusal};
 use domain::{OrderId, ParcelState};
 use store::ParcelActor;
@@ -42,16 +41,14 @@ async fn owner_sees_where_the_parcel_is_and_confirms_its_receipt() {
     assert_eq!((&moved["tracking_url"], &moved["version"]), (&json!(tracking), &json!(2)));
     assert_eq!(parcel(&mei, &url).await, moved);
     assert_eq!(mei.get("/api/orders").await.json()["orders"][0]["parcel"]["number"], "SF1234567890");
-    let shown = mei.get(&page).await;
-    assert!(shown.text().contains("SF Express") && shown.text().contains(tracking), "{}", shown.text());
+    mei.get(&page).await.has(&["SF Express", tracking]);
     assert!(mei.get("/zh/orders").await.text().contains("已发货"));
     let mail = shop.mails().await.pop().unwrap();
     assert!(shop.letter(&mail).text.contains(tracking) && mail.kind.to_string() == "parcel_shipped");
 
     let received = format!("{url}/received");
     assert_eq!(lan.post(&received, json!({})).await.problem(), problem(404, "not_found"));
-    let done = mei.send_form(&format!("{page}/received"), "").await;
-    assert!(done.leads_to(&page), "{done:?}");
+    mei.send_form(&format!("{page}/received"), "").await.leads(&page);
     assert!(mei.get(&page).await.text().contains("Delivered") && !mei.get(&page).await.text().contains("/received"));
     let again = mei.post(&received, json!({})).await.json();
     assert_eq!(
@@ -59,14 +56,12 @@ async fn owner_sees_where_the_parcel_is_and_confirms_its_receipt() {
         (&json!("delivered"), &json!(3))
     );
     assert_eq!(shop.mails().await.len(), 2, "who confirms is not told");
-    let log = admin.get(&format!("/admin/log?lang=en&subject=order+{order}")).await;
-    assert!(log.text().contains("was moved on") && log.text().contains("SF1234567890"), "{}", log.text());
+    admin.get(&format!("/admin/log?lang=en&subject=order+{order}")).await.has(&["was moved on", "SF1234567890"]);
 }
 
 #[tokio::test]
 async fn parcel_counts_as_delivered_some_days_after_it_was_sent_and_can_then_be_returned_or_lost() {
-    let clock = Clock::manual("2026-11-10T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = TestShop::open_then("2026-11-10T12:00:00Z").await;
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
     let password = admin.password.clone().unwrap();
     mei.verify(MEI).await;
@@ -97,21 +92,17 @@ async fn parcel_counts_as_delivered_some_days_after_it_was_sent_and_can_then_be_
     );
     let (admin, mei) = (shop.log_in("admin", &password).await, shop.log_in("mei", "correct horse").await);
     assert_eq!(parcel(&mei, &url).await["state"], "delivered");
-    let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
-    assert!(!page.text().contains("counts as delivered") && page.text().contains("/return"), "{page:?}");
-    let asked = mei.post(&format!("{url}/return"), json!({"reason": "changed_mind"})).await;
-    assert_eq!(asked.status, 200, "{asked:?}");
-    let page = admin.get(&format!("/admin/orders/{order}?lang=en")).await;
-    assert!(page.text().contains("the system (timeout)"), "{page:?}");
+    mei.get(&format!("/en/orders/{sale}/{order}")).await.has(&["/return"]).lacks(&["counts as delivered"]);
+    mei.post(&format!("{url}/return"), json!({"reason": "changed_mind"})).await.is(200);
+    admin.get(&format!("/admin/orders/{order}?lang=en")).await.has(&["the system (timeout)"]);
     assert_eq!(admin.post(&path(&order), json!({"state": "lost"})).await.status, 200);
     assert_eq!(admin.get(&format!("/api/admin/orders/{held}")).await.json()["order"]["parcel"]["state"], "packed");
 }
 
 #[tokio::test]
 async fn parcel_moves_only_along_its_steps_and_only_for_paid_orders() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
-    let sale = shop.open_sale(&admin, 5).await;
     let unpaid = lan.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
     let (order, url) = sendable_order(&shop, &mei, &sale).await;
     let ask = async |order: &str, body: Value| admin.post(&path(order), body).await.problem();
@@ -155,9 +146,8 @@ async fn parcel_moves_only_along_its_steps_and_only_for_paid_orders() {
 
 #[tokio::test]
 async fn order_that_is_refunded_while_it_is_packed_is_not_sent() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
-    let sale = shop.open_sale(&admin, 5).await;
     let (packed, _) = sendable_order(&shop, &mei, &sale).await;
     let (away, away_url) = sendable_order(&shop, &lan, &sale).await;
     assert_eq!(admin.post(&path(&packed), json!({"state": "packed"})).await.status, 200);
@@ -166,14 +156,12 @@ async fn order_that_is_refunded_while_it_is_packed_is_not_sent() {
     let reason = json!({"reason": "x"});
     assert_eq!(admin.post(&refund(&packed), reason.clone()).await.status, 200);
     assert_eq!(admin.post(&path(&packed), sent("SF7654321")).await.problem(), problem(409, "order_ended"));
-    let page = admin.get(&format!("/admin/orders/{packed}?lang=en")).await;
-    assert!(page.text().contains("take the goods out again"), "{}", page.text());
+    admin.get(&format!("/admin/orders/{packed}?lang=en")).await.has(&["take the goods out again"]);
     assert!(!admin.get("/admin/orders?lang=en&parcel=packed&status=paid").await.text().contains(&packed));
 
     // The units of a sent order are not in the shop, so they do not go back on sale.
     assert_eq!(admin.post(&refund(&away), reason.clone()).await.problem(), problem(409, "not_refundable"));
-    let page = admin.get(&format!("/admin/orders/{away}?lang=en")).await;
-    assert!(page.text().contains("The goods are away") && page.text().contains("refund-part"), "{}", page.text());
+    admin.get(&format!("/admin/orders/{away}?lang=en")).await.has(&["The goods are away", "refund-part"]);
     let bulk = admin.send_form("/admin/orders/bulk?lang=en", &format!("id={away}&action=refund")).await;
     assert!(bulk.text().contains("The goods are away") && !bulk.text().contains("will be done"), "{}", bulk.text());
     let part = json!({"reason": "x", "amount": {"amount": 199_900, "currency": "CNY"}});
@@ -187,9 +175,8 @@ async fn order_that_is_refunded_while_it_is_packed_is_not_sent() {
 
 #[tokio::test]
 async fn of_moves_at_once_one_wins_and_the_others_are_told() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
+    let mei = shop.shopper("mei").await;
     let (order, _) = sendable_order(&shop, &mei, &sale).await;
     let id: OrderId = order.parse().unwrap();
     let race = (0..8).map(|n| {
@@ -207,9 +194,8 @@ async fn of_moves_at_once_one_wins_and_the_others_are_told() {
 
 #[tokio::test]
 async fn orders_to_pack_and_to_ship_are_found_and_moved_together() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
-    let sale = shop.open_sale(&admin, 5).await;
     let (one, _) = sendable_order(&shop, &mei, &sale).await;
     let (two, _) = sendable_order(&shop, &lan, &sale).await;
     let found = async |query: &str| {
@@ -232,8 +218,7 @@ async fn orders_to_pack_and_to_ship_are_found_and_moved_together() {
     );
     let done = admin.send_form("/admin/orders/bulk/pack?lang=en", &format!("ids={one}+{two}&confirm=yes")).await;
     assert!(done.is_page(200) && done.text().contains("Done: 2."), "{}", done.text());
-    let again = admin.send_form("/admin/orders/bulk?lang=en", &picked).await;
-    assert!(again.text().contains("is so already"));
+    admin.send_form("/admin/orders/bulk?lang=en", &picked).await.has(&["is so already"]);
     assert_eq!((found("parcel=to_pack").await.len(), found(&format!("parcel=packed&sale={sale}")).await.len()), (0, 2));
 
     let page = format!("/admin/orders/{one}?lang=en");
@@ -246,8 +231,7 @@ async fn orders_to_pack_and_to_ship_are_found_and_moved_together() {
         .send_form(&format!("{}?lang=en", &path(&one)[4..]), "state=shipped&carrier=sf&number=SF1234567&version=1")
         .await;
     assert!(sent.leads_to(&format!("{page}&done=parcel")), "{sent:?}");
-    let shown = admin.get(sent.header("location")).await;
-    assert!(shown.text().contains("Parcel updated") && shown.text().contains("SF1234567"));
+    admin.get(sent.header("location")).await.has(&["Parcel updated", "SF1234567"]);
     let export = admin.get("/api/admin/orders.csv?parcel=shipped").await;
     let lines: Vec<_> = export.text().lines().collect();
     assert!(
@@ -291,20 +275,12 @@ async fn file_marks_all_its_orders_as_sent_or_none() {
     };
     let at = "/admin/orders/parcels?lang=en";
     assert!(admin.get(at).await.text().contains("type=\"file\""));
-    let page = admin.send("POST", at, MULTIPART, upload(&bad)).await;
-    assert!(
-        page.is_page(422) && page.text().contains("So none was") && !page.text().contains("/apply"),
-        "{}",
-        page.text()
-    );
-    let empty = admin.send("POST", at, MULTIPART, upload("")).await;
-    assert!(empty.is_page(422) && empty.text().contains("csv-wrong"));
-    let page = admin.send("POST", at, MULTIPART, upload(&good)).await;
-    assert!(page.is_page(200) && page.text().contains("Ready to be marked as sent: 2"), "{}", page.text());
+    admin.send("POST", at, MULTIPART, upload(&bad)).await.shows(422, &["So none was"]).lacks(&["/apply"]);
+    admin.send("POST", at, MULTIPART, upload("")).await.shows(422, &["csv-wrong"]);
+    admin.send("POST", at, MULTIPART, upload(&good)).await.shows(200, &["Ready to be marked as sent: 2"]);
     assert_eq!(parcel(&mei, &one_url).await, Value::Null);
     let form = serde_urlencoded(&good);
-    let done = admin.send_form("/admin/orders/parcels/apply?lang=en", &form).await;
-    assert!(done.is_page(200) && done.text().contains("Marked as sent: 2"), "{}", done.text());
+    admin.send_form("/admin/orders/parcels/apply?lang=en", &form).await.shows(200, &["Marked as sent: 2"]);
     assert_eq!(parcel(&lan, &two_url).await["number"], "77777777");
     assert!(shop.mailed().await.contains(&mailed("parcel_shipped", "lan@shop.example")));
     let again = admin.send_form("/admin/orders/parcels/apply?lang=en", &form).await;
@@ -318,9 +294,8 @@ fn serde_urlencoded(csv: &str) -> String {
 
 #[tokio::test]
 async fn order_without_an_address_is_neither_packed_nor_sent() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
     let (order, url) = paid_order(&shop, &mei, &sale).await;
     for wanted in [json!({"state": "packed"}), sent("SF1234567890")] {
         assert_eq!(admin.post(&path(&order), wanted).await.problem(), problem(409, "no_address"));

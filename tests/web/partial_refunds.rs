@@ -1,7 +1,7 @@
 //! Partial refunds: to the payer or into a wallet, never more than was paid, and in the books.
 
 use super::payment_cases::action;
-use super::support::{assert_audit_finds_nothing, paid_order};
+use super::support::{assert_audit_finds_nothing, paid_order, sorted};
 use super::*;
 use domain::CaseKind;
 use domain::PaymentStatus;
@@ -35,9 +35,8 @@ async fn wallet_of(who: &TestClient<'_>) -> i64 {
 
 #[tokio::test]
 async fn order_stays_paid_while_parts_of_its_money_go_back() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
     let (order, url) = paid_order(&shop, &mei, &sale).await;
     let path = format!("/api/admin/orders/{order}/refund-part");
     assert_eq!(mei.post(&path, part(500, "payer")).await.status, 404);
@@ -65,22 +64,18 @@ async fn order_stays_paid_while_parts_of_its_money_go_back() {
         (&json!("wallet"), &json!("Sorry! <b>"))
     );
     assert!(!seen.to_string().contains("scratched"), "the reason is only for staff");
-    let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
-    for words in [
+    mei.get(&format!("/en/orders/{sale}/{order}")).await.has(&[
         "Money back",
         "¥5</strong> to your original payment method",
         "¥7</strong> to your wallet",
         "Sorry! &#60;b&#62;",
-    ] {
-        assert!(page.text().contains(words), "{words}: {page:?}");
-    }
+    ]);
     assert_eq!(shop.shopper("wang").await.buy(&sale, 1).await.status, 202);
     let zhao = shop.shopper("zhao").await;
     assert_eq!(zhao.buy(&sale, 1).await.code(), "sold_out", "the unit stays sold");
 
     let left = PRICE - 1200;
-    let greedy = admin.post(&path, part(left + 1, "payer")).await;
-    assert_eq!(greedy.json()["fields"], json!([{"field": "amount", "code": "exceeds_payment"}]));
+    let greedy = admin.post(&path, part(left + 1, "payer")).await.wrong("amount", "exceeds_payment");
     assert!(greedy.json()["detail"].as_str().unwrap().contains("¥1,987"), "{greedy:?}");
     for wrong in [
         json!({"amount": 0, "currency": "CNY"}),
@@ -121,9 +116,7 @@ async fn parts_of_a_wallet_payment_go_back_to_the_wallet() {
     // Two refunds at once, together more than was paid.
     let half = PRICE / 2 + 1;
     let (one, two) = tokio::join!(admin.post(&path, part(half, "payer")), admin.post(&path, part(half, "wallet")));
-    let mut statuses = [one.status.as_u16(), two.status.as_u16()];
-    statuses.sort_unstable();
-    assert_eq!(statuses, [200, 422]);
+    assert_eq!(sorted(&one, &two), [200, 422]);
     refund(&shop).await;
     assert_eq!(wallet_of(&mei).await, half);
     assert_eq!(admin.post(&path, part(PRICE - half, "payer")).await.status, 200, "all of it, in parts");
@@ -131,8 +124,7 @@ async fn parts_of_a_wallet_payment_go_back_to_the_wallet() {
     refund(&shop).await;
     assert_eq!((wallet_of(&mei).await, mei.get(url).await.json()["order"]["status"].clone()), (PRICE, json!("paid")));
     assert_audit_finds_nothing(&shop).await;
-    let page = admin.get(&format!("/admin/orders/{order}?lang=en")).await;
-    assert!(page.text().contains("Refund order · ¥0") && !page.text().contains("/refund-part"), "{page:?}");
+    admin.get(&format!("/admin/orders/{order}?lang=en")).await.has(&["Refund order · ¥0"]).lacks(&["/refund-part"]);
     // Nothing is left to be refunded; the units go back on sale.
     assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.status, 200);
     refund(&shop).await;
@@ -146,9 +138,8 @@ async fn parts_of_a_wallet_payment_go_back_to_the_wallet() {
 
 #[tokio::test]
 async fn part_that_failed_waits_for_staff_and_delays_no_other() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
     let (order, url) = paid_order(&shop, &mei, &sale).await;
     let path = format!("/api/admin/orders/{order}/refund-part");
     let mut ids = Vec::new();
@@ -164,8 +155,7 @@ async fn part_that_failed_waits_for_staff_and_delays_no_other() {
     }
     assert_eq!(shop.cases().await, [CaseKind::RefundFailed, CaseKind::RefundFailed], "one for each part");
     assert_eq!(refund(&shop).await, 0, "no further attempt");
-    let page = admin.get("/admin/orders?show=payments&lang=en").await;
-    assert!(page.text().contains(second.as_str().unwrap()) && page.text().contains("¥6"), "{page:?}");
+    admin.get("/admin/orders?show=payments&lang=en").await.has(&[second.as_str().unwrap(), "¥6"]);
     let case = admin.get("/api/admin/payment-cases").await.json()["cases"][0].clone();
     assert_eq!(&case["refund_id"], second);
 
@@ -185,9 +175,8 @@ async fn part_that_failed_waits_for_staff_and_delays_no_other() {
 
 #[tokio::test]
 async fn dispute_stops_parts_to_the_payer_until_staff_begin_them_again() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     let path = format!("/api/admin/orders/{order}/refund-part");
     let payment = admin.post(&path, part(500, "payer")).await.json()["order"]["payments"][0]["id"].clone();
@@ -203,9 +192,8 @@ async fn dispute_stops_parts_to_the_payer_until_staff_begin_them_again() {
 
 #[tokio::test]
 async fn reports_of_parts_are_compared_with_what_was_asked_for() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei, wang) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("wang").await);
-    let sale = shop.open_sale(&admin, 2).await;
     let (order, url) = paid_order(&shop, &mei, &sale).await;
     let (other, _) = paid_order(&shop, &wang, &sale).await;
     let asked = admin.post(&format!("/api/admin/orders/{order}/refund-part"), part(500, "payer")).await.json();
@@ -223,8 +211,7 @@ async fn reports_of_parts_are_compared_with_what_was_asked_for() {
         assert_eq!(shop.report(&format!("msg_{n}"), "refund.succeeded", data).await.status, 204);
     }
     assert_eq!(shop.cases().await, [CaseKind::UnexpectedRefund; 4]);
-    let failed = json!({"payment_id": foreign, "refund_id": id});
-    assert_eq!(shop.report("msg_failed", "refund.failed", failed).await.status, 204);
+    shop.report("msg_failed", "refund.failed", json!({"payment_id": foreign, "refund_id": id})).await.is(204);
     let due = shop.parts.store.payments().refunds_due(10).await.unwrap();
     assert_eq!(due.len(), 1, "a report about another payment stops no refund");
     let pending = |order: Value| order["order"]["partial_refunds"][0]["refunded_at"].is_null();
@@ -237,22 +224,18 @@ async fn reports_of_parts_are_compared_with_what_was_asked_for() {
 
 #[tokio::test]
 async fn support_refunds_a_part_by_form() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(3).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sven = shop.staff(&admin, "sven", Role::Support).await;
-    let sale = shop.open_sale(&admin, 3).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     let path = format!("/admin/orders/{order}");
-    let page = sven.get(&format!("{path}?lang=en")).await;
-    assert!(page.text().contains("Refund part of it") && page.text().contains("Amount, up to ¥1,999"), "{page:?}");
+    let page = sven.get(&format!("{path}?lang=en")).await.has(&["Refund part of it", "Amount, up to ¥1,999"]);
     let form = page.text().split("action=\"").find(|part| part.contains("/refund-part?")).unwrap();
     let form = form.split('"').next().unwrap().replace("&amp;", "&").replace("&#38;", "&");
-    let unsure = sven.send_form(&form, "amount=x&reason=&to=wallet").await;
-    for words in ["#part-amount", "#part-reason", "#part-sure", "value=\"wallet\" selected", "value=\"x\""] {
-        assert!(unsure.is_page(422) && unsure.text().contains(words), "{words}: {unsure:?}");
-    }
-    let greedy = sven.send_form(&form, "amount=1999.01&reason=x&confirm=yes").await;
-    assert!(greedy.is_page(422) && greedy.text().contains("More than can still be refunded"), "{greedy:?}");
+    sven.send_form(&form, "amount=x&reason=&to=wallet")
+        .await
+        .shows(422, &["#part-amount", "#part-reason", "#part-sure", "value=\"wallet\" selected", "value=\"x\""]);
+    sven.send_form(&form, "amount=1999.01&reason=x&confirm=yes").await.shows(422, &["More than can still be refunded"]);
     for _ in 0..2 {
         let done = sven.send_form(&form, "amount=19.90&reason=scratched&message=Sorry&confirm=yes&to=payer").await;
         assert!(done.leads_to(&format!("{path}?lang=en&done=refund-part")), "{done:?}");
@@ -268,8 +251,7 @@ async fn support_refunds_a_part_by_form() {
 
     let (own, _) = paid_order(&shop, &sven, &sale).await;
     let own = format!("/admin/orders/{own}/refund-part?lang=en");
-    let refused = sven.send_form(&own, "amount=1&reason=x&confirm=yes").await;
-    assert!(refused.is_page(409) && refused.text().contains("Another staff member"), "{refused:?}");
+    sven.send_form(&own, "amount=1&reason=x&confirm=yes").await.shows(409, &["Another staff member"]);
     let unpaid = mei_buys_again(&shop, &sale).await;
     let refused =
         sven.send_form(&format!("/admin/orders/{unpaid}/refund-part?lang=en"), "amount=1&reason=x&confirm=yes").await;
@@ -285,10 +267,9 @@ async fn mei_buys_again(shop: &TestShop, sale: &str) -> String {
 
 #[tokio::test]
 async fn export_says_what_went_back_of_each_order() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei, wang, zhao) =
         (shop.admin().await, shop.shopper("mei").await, shop.shopper("wang").await, shop.shopper("zhao").await);
-    let sale = shop.open_sale(&admin, 5).await;
     let at = |order: &str, verb: &str| format!("/api/admin/orders/{order}/{verb}");
     let (whole, _) = paid_order(&shop, &mei, &sale).await;
     let (parts, _) = paid_order(&shop, &wang, &sale).await;

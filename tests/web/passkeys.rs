@@ -28,8 +28,7 @@ async fn passkey_is_added_signs_in_and_is_removed() {
 
     clock.advance(Duration::from_secs(60));
     device.count += 1;
-    let answer = shop.visitor().log_in_with(&device).await;
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer = shop.visitor().log_in_with(&device).await.is(200);
     assert_eq!(answer.json()["user"]["username"], "mei");
     let again = TestClient { cookie: Some(answer.cookie()), ..shop.visitor() };
     assert_eq!(again.get("/api/me").await.status, 200);
@@ -42,8 +41,7 @@ async fn passkey_is_added_signs_in_and_is_removed() {
     assert_eq!(again.get("/api/me").await.status, 401);
 
     let id = listed[0]["id"].as_str().unwrap();
-    let wrong = mei.remove_passkey(id, "wrong horse").await;
-    assert_eq!(wrong.json()["fields"], json!([{"field": "password", "code": "wrong_password"}]));
+    mei.remove_passkey(id, "wrong horse").await.wrong("password", "wrong_password");
     assert_eq!(mei.remove_passkey(id, PASSWORD).await.status, 204);
     assert_eq!(mei.passkeys().await, json!([]));
     assert_eq!(mei.remove_passkey(id, PASSWORD).await.problem(), problem(404, "not_found"));
@@ -154,8 +152,7 @@ async fn passkey_of_another_account_is_no_proof_and_not_found() {
     let (mut of_mei, of_lei) = (mei.add_passkey(PASSWORD).await, lei.add_passkey(PASSWORD).await);
     let id = mei.passkeys().await[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(lei.remove_passkey(&id, PASSWORD).await.problem(), problem(404, "not_found"));
-    let form = format!("/en/account/passkeys/{id}/remove");
-    assert_eq!(lei.send_form(&form, "password=correct+horse").await.status, 404);
+    lei.send_form(&format!("/en/account/passkeys/{id}/remove"), "password=correct+horse").await.is(404);
     assert_eq!(shop.visitor().get("/api/account/passkeys").await.problem(), problem(401, "not_signed_in"));
 
     // The id of one credential with the key of the other, and a user handle that is not the owner's.
@@ -208,8 +205,7 @@ async fn malformed_answers_are_refused() {
         assert!(not_valid(&answer), "{}", answer.text());
     }
     for (name, code) in [("  ".to_owned(), "required"), ("x".repeat(61), "too_long"), ("a\nb".to_owned(), "bad_text")] {
-        let answer = mei.post("/api/account/passkeys", json!({"name": name, "credential": right})).await;
-        assert_eq!(answer.json()["fields"], json!([{"field": "name", "code": code}]));
+        mei.post("/api/account/passkeys", json!({"name": name, "credential": right})).await.wrong("name", code);
     }
     assert_eq!(mei.add(&mut other, &options).await.status, 201, "none of these spent the challenge");
 }
@@ -222,8 +218,7 @@ async fn account_has_ten_passkeys_at_most() {
     for _ in 0..10 {
         mei.add_passkey(PASSWORD).await;
     }
-    let more = mei.post("/api/account/passkeys/challenge", json!({"password": PASSWORD})).await;
-    assert_eq!(more.problem(), problem(409, "too_many_passkeys"));
+    mei.post("/api/account/passkeys/challenge", json!({"password": PASSWORD})).await.refuses(409, "too_many_passkeys");
     assert_eq!(mei.add(&mut Authenticator::new(), &early).await.problem(), problem(409, "too_many_passkeys"));
 }
 
@@ -257,8 +252,7 @@ async fn blocked_and_deleted_accounts_have_no_use_of_their_passkeys() {
     assert_eq!(shop.visitor().log_in_with(&device).await.problem(), problem(403, "blocked"));
     admin.post(&format!("/api/admin/users/{id}/unblock"), json!({})).await;
     let mei = shop.log_in("mei", PASSWORD).await;
-    let deleted = mei.post("/api/account/delete", json!({"username": "mei", "password": PASSWORD})).await;
-    assert_eq!(deleted.status, 204);
+    mei.post("/api/account/delete", json!({"username": "mei", "password": PASSWORD})).await.is(204);
     device.count += 1;
     assert_eq!(shop.visitor().log_in_with(&device).await.problem(), refused());
     assert_eq!(shop.execute("DELETE FROM passkeys").await, 0, "the account took them with it");
@@ -270,8 +264,7 @@ async fn passkey_is_the_second_factor_of_staff_and_steps_up() {
     let admin = shop.admin().await;
     let password = admin.password.clone().unwrap();
     let policy = async |admin: &TestClient<'_>| {
-        let json = [("content-type", "application/json")];
-        admin.send("PUT", "/api/admin/staff-policy", &json, r#"{"second_factor_required":true}"#).await
+        admin.put("/api/admin/staff-policy", json!({"second_factor_required": true})).await
     };
     assert_eq!(policy(&admin).await.problem(), problem(403, "second_factor_required"));
     let mut device = admin.add_passkey(&password).await;
@@ -289,13 +282,10 @@ async fn passkey_is_the_second_factor_of_staff_and_steps_up() {
 
     clock.advance(Duration::from_secs(15 * 60));
     assert_eq!(export().await.problem(), problem(403, "step_up_needed"));
-    let by_password = admin.post("/api/account/step-up", json!({"password": password})).await;
-    assert_eq!(by_password.problem(), problem(403, "passkey_needed"));
-    let page = admin.send_form("/admin/staff?lang=en", "username=otto&role=viewer").await;
-    assert!(page.is_page(403) && page.text().contains(r#"id="passkey-step-up""#), "{}", page.text());
+    admin.post("/api/account/step-up", json!({"password": password})).await.refuses(403, "passkey_needed");
+    admin.send_form("/admin/staff?lang=en", "username=otto&role=viewer").await.shows(403, &[r#"id="passkey-step-up""#]);
     let form = format!("username=otto&role=viewer&step_up_password={password}");
-    let page = admin.send_form("/admin/staff?lang=en", &form).await;
-    assert!(page.is_page(422) && page.text().contains("Please use your passkey"), "{}", page.text());
+    admin.send_form("/admin/staff?lang=en", &form).await.shows(422, &["Please use your passkey"]);
 
     let challenge = async || admin.post("/api/account/step-up/passkey/challenge", json!({})).await.json();
     let step_up = async |body: Value| admin.post("/api/account/step-up/passkey", body).await;
@@ -327,12 +317,11 @@ async fn owner_who_resets_a_second_factor_removes_the_passkeys() {
     let otto = shop.staff(&admin, "otto", Role::Support).await;
     let mut device = otto.add_passkey(PASSWORD).await;
     let id = otto.get("/api/me").await.json()["user"]["id"].as_str().unwrap().to_owned();
-    let reset = admin.send("DELETE", &format!("/api/admin/staff/{id}/second-factor"), &[], Body::empty()).await;
+    let reset = admin.delete(&format!("/api/admin/staff/{id}/second-factor")).await;
     assert!(reset.status.is_success(), "{}", reset.text());
     device.count += 1;
     assert_eq!(shop.visitor().log_in_with(&device).await.problem(), refused());
-    let log = admin.get("/api/admin/audit-log").await;
-    assert!(log.text().contains("add-passkey"), "{}", log.text());
+    admin.get("/api/admin/audit-log").await.has(&["add-passkey"]);
 }
 
 #[tokio::test]
@@ -343,18 +332,15 @@ async fn code_of_the_authenticator_app_is_needed_to_add_and_remove() {
     let enrolment = mei.post("/api/account/second-factor", json!({})).await.json();
     let code = |clock: &Clock| super::step_up::code_of(&enrolment, clock);
     let body = json!({"enrolment": enrolment["enrolment"], "password": PASSWORD, "code": code(&clock)});
-    let json = [("content-type", "application/json")];
-    assert_eq!(mei.send("PUT", "/api/account/second-factor", &json, body.to_string()).await.status, 200);
+    assert_eq!(mei.put("/api/account/second-factor", body).await.status, 200);
     let id = mei.passkeys().await[0]["id"].as_str().unwrap().to_owned();
     let challenge = "/api/account/passkeys/challenge";
     assert_eq!(mei.post(challenge, json!({"password": PASSWORD})).await.problem(), problem(401, "bad_code"));
     assert_eq!(mei.remove_passkey(&id, PASSWORD).await.problem(), problem(401, "bad_code"));
     let form = format!("/en/account/passkeys/{id}/remove");
-    let page = mei.send_form(&form, "password=correct+horse").await;
-    assert!(page.is_page(422) && page.text().contains(&format!("code-{id}-wrong")), "{}", page.text());
+    mei.send_form(&form, "password=correct+horse").await.shows(422, &[&format!("code-{id}-wrong")]);
     clock.advance(Duration::from_secs(120));
-    let body = json!({"password": PASSWORD, "code": code(&clock)});
-    assert_eq!(mei.post(challenge, body).await.status, 200);
+    mei.post(challenge, json!({"password": PASSWORD, "code": code(&clock)})).await.is(200);
 
     // The passkey itself is both factors.
     let device = Authenticator { count: 5, ..device };
@@ -369,22 +355,16 @@ async fn pages_offer_passkeys_where_browsers_do() {
     let (shop, _) = open().await;
     let mei = shop.shopper("mei").await;
     mei.add_passkey(PASSWORD).await;
-    let page = mei.get("/en/account").await;
-    assert!(page.text().contains("My phone") && page.text().contains("add-passkey"), "{}", page.text());
-    let login = shop.visitor().get("/zh/login").await;
-    assert!(login.text().contains("passkey-log-in") && login.text().contains("使用通行密钥登录"), "{}", login.text());
+    mei.get("/en/account").await.has(&["My phone", "add-passkey"]);
+    shop.visitor().get("/zh/login").await.has(&["passkey-log-in", "使用通行密钥登录"]);
     assert!(!shop.visitor().get("/zh/register").await.text().contains("passkey"));
 
     for address in ["http://127.0.0.1:8080", "http://shop.example", "https://192.0.2.1"] {
         let shop = TestShop::open_with(|config| config.web.public_url = address.into()).await;
         let mei = shop.shopper("mei").await;
-        let page = mei.get("/en/account").await;
-        assert!(page.text().contains("Passkeys aren’t available at this address"), "{}", page.text());
-        assert!(!page.text().contains("add-passkey"));
+        mei.get("/en/account").await.has(&["Passkeys aren’t available at this address"]).lacks(&["add-passkey"]);
         assert!(!shop.visitor().get("/en/login").await.text().contains("passkey"));
-        let off = shop.visitor().post("/api/login/passkey/challenge", json!({})).await;
-        assert_eq!(off.problem(), problem(409, "passkeys_off"));
-        let off = mei.post("/api/account/passkeys/challenge", json!({"password": PASSWORD})).await;
-        assert_eq!(off.problem(), problem(409, "passkeys_off"));
+        shop.visitor().post("/api/login/passkey/challenge", json!({})).await.refuses(409, "passkeys_off");
+        mei.post("/api/account/passkeys/challenge", json!({"password": PASSWORD})).await.refuses(409, "passkeys_off");
     }
 }

@@ -10,36 +10,28 @@ use store::{Checkout, NewPayment, PaymentPurpose};
 
 #[tokio::test]
 async fn shop_without_a_provider_takes_no_payments() {
-    let shop = TestShop::open_with(|config| config.payments.offered.clear()).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
+    let (shop, sale) = TestShop::open_with(|config| config.payments.offered.clear()).await.selling(2).await;
+    let mei = shop.shopper("mei").await;
     let bought = mei.buy(&sale, 1).await.json();
     let (url, order) = (bought["status_url"].as_str().unwrap(), bought["order"]["id"].as_str().unwrap());
 
-    let refused = mei.post(&format!("{url}/payments"), json!({})).await;
-    assert_eq!(refused.problem(), problem(409, "payments_off"));
+    mei.post(&format!("{url}/payments"), json!({})).await.refuses(409, "payments_off");
     let wanted = json!({"amount": {"amount": 10_000, "currency": "CNY"}});
     assert_eq!(mei.post("/api/wallet/top-ups", wanted).await.problem(), problem(409, "payments_off"));
-    let form = mei.send_form("/en/wallet/top-ups", "amount=100").await;
-    assert!(form.is_page(409) && form.text().contains("Online payment is off"), "{form:?}");
+    mei.send_form("/en/wallet/top-ups", "amount=100").await.shows(409, &["Online payment is off"]);
     let address = format!("{}&then=pay", addresses::FORM);
-    let form = mei.send_form(&format!("/en/orders/{sale}/{order}/address"), &address).await;
-    assert!(form.is_page(409) && form.text().contains("Online payment is off"), "{form:?}");
+    mei.send_form(&format!("/en/orders/{sale}/{order}/address"), &address).await.shows(409, &["Online payment is off"]);
 
-    let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
-    assert!(page.is_page(200) && page.text().contains("takes no online payments"), "{page:?}");
-    assert!(!page.text().contains("Pay now"), "{page:?}");
-    let wallet = mei.get("/en/wallet").await;
-    assert!(!wallet.text().contains("/wallet/top-ups") && wallet.text().contains("can’t top up"), "{wallet:?}");
+    mei.get(&format!("/en/orders/{sale}/{order}")).await.shows(200, &["takes no online payments"]).lacks(&["Pay now"]);
+    mei.get("/en/wallet").await.has(&["can’t top up"]).lacks(&["/wallet/top-ups"]);
     let wallet_is_short = mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await;
     assert_eq!(wallet_is_short.problem(), problem(409, "not_enough"), "wallets still pay");
 }
 
 #[tokio::test]
 async fn shop_on_the_sandbox_says_so_in_its_console_and_at_the_cashier() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
     let order = mei.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
     for (who, path) in [
         (&admin, "/admin?lang=en".to_owned()),
@@ -71,30 +63,25 @@ async fn cashier_of_the_sandbox_is_gone_while_it_is_off() {
     assert!(shop.visitor().get(&cashier).await.is_page(404));
     assert!(shop.visitor().send_form(&format!("{cashier}/pay"), "").await.is_page(404));
     assert!(shop.visitor().send_form(&format!("{cashier}/decline"), "").await.is_page(404));
-    let webhook = shop.visitor().send("POST", "/api/webhooks/payments/sandbox", &[], "{}").await;
-    assert_eq!(webhook.problem(), problem(404, "not_found"));
+    shop.visitor().send("POST", "/api/webhooks/payments/sandbox", &[], "{}").await.refuses(404, "not_found");
     assert_eq!(store.sandbox().payment(id).await.unwrap().unwrap().status, "open");
 }
 
 #[tokio::test]
 async fn console_says_which_provider_is_on() {
     let shop = TestShop::open().await;
-    let page = shop.admin().await.get("/admin?lang=en").await;
-    assert!(page.text().contains("class=\"note pays\" data-payments=\"sandbox\""), "{page:?}");
+    let page = shop.admin().await.get("/admin?lang=en").await.has(&["class=\"note pays\" data-payments=\"sandbox\""]);
     assert!(page.text().contains("paid without money"), "{page:?}");
     let shop = TestShop::open_with(|config| config.payments.offered.clear()).await;
-    let page = shop.admin().await.get("/admin?lang=en").await;
-    assert!(page.text().contains("data-payments=\"none\"") && page.text().contains("Payments: none"), "{page:?}");
+    shop.admin().await.get("/admin?lang=en").await.has(&["data-payments=\"none\"", "Payments: none"]);
 }
 
 #[tokio::test]
 async fn payment_stays_with_the_provider_where_it_began() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
+    let mei = shop.shopper("mei").await;
     let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
-    let other = mei.post(&format!("{url}/payments"), json!({"provider": "other"})).await;
-    assert_eq!(other.problem(), problem(409, "payments_off"));
+    mei.post(&format!("{url}/payments"), json!({"provider": "other"})).await.refuses(409, "payments_off");
     let begun = mei.post(&format!("{url}/payments"), json!({"provider": "sandbox"})).await.json();
     let id = begun["payment"]["id"].as_str().unwrap().to_owned();
 
@@ -103,15 +90,13 @@ async fn payment_stays_with_the_provider_where_it_began() {
     assert_eq!(shop.report("msg_1", "payment.captured", captured).await.status, 204);
     assert_eq!(shop.cases().await, [CaseKind::UnknownPayment], "a provider speaks for its own payments only");
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "unpaid");
-    let unknown = shop.visitor().send("POST", "/api/webhooks/payments/other", &[], "{}").await;
-    assert_eq!(unknown.problem(), problem(404, "not_found"));
+    shop.visitor().send("POST", "/api/webhooks/payments/other", &[], "{}").await.refuses(404, "not_found");
 }
 
 #[tokio::test]
 async fn page_of_a_payment_leads_to_the_provider_or_shows_its_code() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
+    let mei = shop.shopper("mei").await;
     let bought = mei.buy(&sale, 1).await.json();
     let (url, order) = (bought["status_url"].as_str().unwrap(), bought["order"]["id"].as_str().unwrap());
     let begun = mei.post(&format!("{url}/payments"), json!({})).await.json();
@@ -160,9 +145,8 @@ async fn payment_that_was_closed_before_the_provider_answered_is_not_offered() {
 #[tokio::test]
 async fn lost_report_is_found_by_asking_at_growing_pauses() {
     let clock = Clock::manual(Clock::system().now());
-    let shop = TestShop::open_at(&clock).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
+    let (shop, sale) = TestShop::open_at(&clock).await.selling(2).await;
+    let mei = shop.shopper("mei").await;
     let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
     let begun = mei.post(&format!("{url}/payments"), json!({})).await.json();
     let id = begun["payment"]["id"].as_str().unwrap().to_owned();

@@ -41,7 +41,7 @@ async fn browser_is_subscribed_until_its_session_ends() {
     let left = phone.exported().await["push"].clone();
     assert_eq!((left.as_array().unwrap().len(), &left[0]["endpoint"]), (1, &json!("https://push.example/send/phone")));
     assert!(left[0].get("auth").is_none(), "the export has nothing to decrypt messages with");
-    assert_eq!(phone.send("DELETE", "/api/push", &[], "").await.status, 204);
+    assert_eq!(phone.delete("/api/push").await.status, 204);
     assert!(!phone.subscribed().await);
 }
 
@@ -86,9 +86,8 @@ async fn earliest_browsers_of_an_account_give_way() {
 
 #[tokio::test]
 async fn reminders_are_counted_and_go_with_their_account() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
     let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 2).await;
     let path = format!("/api/sales/{sale}/reminder");
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
     for client in [&mei, &mei, &lei] {
@@ -98,12 +97,11 @@ async fn reminders_are_counted_and_go_with_their_account() {
     assert_eq!(mei.get(&path).await.json(), own);
     assert_eq!(lei.exported().await["reminders"][0]["sale_id"], json!(sale));
     lei.put("/api/push", browser(&format!("{ENDPOINT}lei"))).await;
-    let gone = lei.post("/api/account/delete", json!({"username": "lei", "password": "correct horse"})).await;
-    assert_eq!(gone.status, 204);
+    lei.post("/api/account/delete", json!({"username": "lei", "password": "correct horse"})).await.is(204);
     assert_eq!(mei.get(&path).await.json()["accounts"], 1);
     assert_eq!(shop.execute("DELETE FROM push_subscriptions").await, 0, "the browser went with its account");
     for _ in 0..2 {
-        assert_eq!(mei.send("DELETE", &path, &[], "").await.status, 204);
+        assert_eq!(mei.delete(&path).await.status, 204);
     }
     assert_eq!(mei.get(&path).await.json()["set"], false);
     assert_eq!(mei.get(&path).await.json()["accounts"], 0);
@@ -114,8 +112,7 @@ async fn reminders_are_counted_and_go_with_their_account() {
 
 #[tokio::test]
 async fn visitors_read_the_number_of_reminders_from_memory() {
-    let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = TestShop::open_then("2026-11-24T12:00:00Z").await;
     let admin = shop.admin().await;
     let sale = sale_in_an_hour(&admin, &clock, json!({})).await;
     let (mei, visitor) = (shop.shopper("mei").await, shop.visitor());
@@ -159,21 +156,14 @@ fn kinds(kinds: &[(&str, &str)]) -> Vec<(String, String)> {
 
 /// A sale that opens in an hour.
 async fn sale_in_an_hour(admin: &TestClient<'_>, clock: &Clock, mode: Value) -> String {
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-    let goods = admin.post("/api/admin/goods", goods).await.json();
-    let opens_at = clock.now() + jiff::SignedDuration::from_hours(1);
-    let mut sale = json!({
-        "goods_id": goods["goods"]["id"], "price": {"amount": 100, "currency": "CNY"}, "total": 5,
-        "per_user_limit": 1, "opens_at": opens_at,
-    });
+    let mut sale = json!({"opens_at": clock.now() + jiff::SignedDuration::from_hours(1)});
     sale.as_object_mut().unwrap().extend(mode.as_object().unwrap().clone());
-    admin.post("/api/admin/sales", sale).await.json()["sale"]["id"].as_str().unwrap().to_owned()
+    admin.new_sale(sale).await
 }
 
 #[tokio::test]
 async fn start_of_a_sale_is_told_once_to_those_who_asked() {
-    let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = TestShop::open_then("2026-11-24T12:00:00Z").await;
     let admin = shop.admin().await;
     let sale = sale_in_an_hour(&admin, &clock, json!({})).await;
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
@@ -203,8 +193,7 @@ async fn start_of_a_sale_is_told_once_to_those_who_asked() {
 
 #[tokio::test]
 async fn opening_of_a_waiting_room_is_told_before_shoppers_may_join() {
-    let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = TestShop::open_then("2026-11-24T12:00:00Z").await;
     let admin = shop.admin().await;
     let sale = sale_in_an_hour(&admin, &clock, json!({"mode": "queue", "queue_prequeue_s": 1800})).await;
     let mei = shop.shopper("mei").await;
@@ -229,9 +218,7 @@ async fn opening_of_a_waiting_room_is_told_before_shoppers_may_join() {
 #[tokio::test]
 async fn end_of_the_time_to_pay_is_told_once() {
     let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 4).await;
+    let (shop, sale) = TestShop::open_at(&clock).await.selling(4).await;
     let store = &shop.parts.store;
     assert!(!store.reminders().tell_of_payment_end().await.unwrap());
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
@@ -254,9 +241,7 @@ async fn end_of_the_time_to_pay_is_told_once() {
 #[tokio::test]
 async fn order_that_ends_soon_when_notices_begin_is_told_of() {
     let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 4).await;
+    let (shop, sale) = TestShop::open_at(&clock).await.selling(4).await;
     let mei = shop.shopper("mei").await;
     mei.put("/api/push", browser(&format!("{ENDPOINT}mei"))).await;
     assert_eq!(mei.buy(&sale, 1).await.status, 202);

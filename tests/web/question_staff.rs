@@ -18,17 +18,14 @@ async fn asked(shop: &TestShop) -> (TestClient<'_>, TestClient<'_>, String, Stri
 async fn staff_answer_by_form_and_edit_later() {
     let shop = TestShop::open().await;
     let (admin, _, sale, id) = asked(&shop).await;
-    let home = admin.get("/admin?lang=en").await;
-    assert!(home.text().contains(">Questions: 1</a>"), "{}", home.text());
+    admin.get("/admin?lang=en").await.has(&[">Questions: 1</a>"]);
     let list = admin.get("/admin/questions?lang=en").await;
     for part in ["Is it waterproof?", ">mei<", "Phone", "name=\"version\" value=\"1\"", "Publish answer"] {
         assert!(list.text().contains(part), "{part}: {}", list.text());
     }
     let path = format!("/admin/questions/{id}/answer?lang=en");
-    let empty = admin.send_form(&path, "version=1&answer=+").await;
-    assert!(empty.is_page(422) && empty.text().contains("Required.") && empty.text().contains("aria-invalid"));
-    let long = admin.send_form(&path, &format!("version=1&answer={}", "x".repeat(1001))).await;
-    assert!(long.is_page(422) && long.text().contains(&"x".repeat(1001)));
+    admin.send_form(&path, "version=1&answer=+").await.shows(422, &["Required.", "aria-invalid"]);
+    admin.send_form(&path, &format!("version=1&answer={}", "x".repeat(1001))).await.shows(422, &[&"x".repeat(1001)]);
     let saved = admin.send_form(&path, "version=1&answer=Yes.%0D%0AAlways.").await;
     assert!(saved.leads_to(&format!("/admin/questions?lang=en&status=open&done=answer&question={id}")), "{saved:?}");
     let list = admin.get("/admin/questions?lang=en&status=open&done=answer").await;
@@ -40,8 +37,7 @@ async fn staff_answer_by_form_and_edit_later() {
     let edited = admin.send_form(&path, "version=2&answer=No.").await;
     assert!(edited.leads_to(&format!("/admin/questions?lang=en&status=answered&done=answer&question={id}")));
     assert!(shop.sale_page("en", &sale).await.contains(">No.<"));
-    let log = admin.get("/admin/log?lang=en").await;
-    assert!(log.text().contains(&format!("href=\"/admin/questions/{id}?lang=en\"")), "{}", log.text());
+    let log = admin.get("/admin/log?lang=en").await.has(&[&format!("href=\"/admin/questions/{id}?lang=en\"")]);
     assert!(log.text().contains("was answered") && log.text().contains("Yes.") && log.text().contains("No."));
     assert!(admin.get(&format!("/admin/questions/{id}?lang=en")).await.is_page(200));
 }
@@ -55,9 +51,7 @@ async fn hidden_question_leaves_the_pages_and_comes_back() {
     let list = format!("/admin/questions?lang=en&status=answered&done=hide&question={id}");
     assert!(hidden.leads_to(&list), "{hidden:?}");
     assert!(!shop.sale_page("en", &sale).await.contains("waterproof"));
-    let page = admin.get(&list).await;
-    assert!(page.text().contains("Question hidden.") && page.text().contains(&format!("/{id}/unhide?lang=en")));
-    assert!(page.text().contains("name=\"version\" value=\"3\""));
+    admin.get(&list).await.has(&["Question hidden.", &format!("/{id}/unhide?lang=en"), "name=\"version\" value=\"3\""]);
     assert!(mei.get("/en/questions").await.text().contains("Not shown"));
     assert_eq!(admin.answer(&id, "No.").await.problem(), problem(409, "question_hidden"));
     let typed = admin.send_form(&format!("/admin/questions/{id}/answer?lang=en"), "version=3&answer=Typed+words").await;
@@ -169,10 +163,5 @@ async fn viewer_reads_questions_and_sees_no_forms() {
     let shop = TestShop::open().await;
     let (admin, ..) = asked(&shop).await;
     let vera = shop.staff(&admin, "vera", Role::Viewer).await;
-    let list = vera.get("/admin/questions?lang=en").await;
-    assert!(
-        list.text().contains("Is it waterproof?")
-            && !list.text().contains("<textarea")
-            && !list.text().contains("/hide")
-    );
+    vera.get("/admin/questions?lang=en").await.has(&["Is it waterproof?"]).lacks(&["<textarea", "/hide"]);
 }

@@ -9,8 +9,7 @@ impl TestShop {
     /// The page of a sale as it is published.
     pub async fn sale_page(&self, locale: &str, sale: &str) -> String {
         self.publish();
-        let page = self.visitor().get(&format!("/{locale}/sales/{sale}")).await;
-        assert!(page.is_page(200), "{page:?}");
+        let page = self.visitor().get(&format!("/{locale}/sales/{sale}")).await.shows(200, &[]);
         page.text().to_owned()
     }
 }
@@ -22,8 +21,7 @@ impl TestClient<'_> {
 
     /// Asks, and returns the id of the question.
     pub async fn asked(&self, sale: &str, text: &str) -> String {
-        let asked = self.ask(sale, text).await;
-        assert_eq!(asked.status, 201, "{asked:?}");
+        let asked = self.ask(sale, text).await.is(201);
         asked.json()["question"]["id"].as_str().unwrap().to_owned()
     }
 
@@ -34,9 +32,8 @@ impl TestClient<'_> {
 
 #[tokio::test]
 async fn answered_question_is_shown_without_a_word_about_the_asker() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("meimei").await);
-    let sale = shop.open_sale(&admin, 5).await;
     assert!(shop.sale_page("en", &sale).await.contains("Be the first to ask"));
     mei.verify(MEI).await;
     let id = mei.asked(&sale, ASKED).await;
@@ -66,12 +63,7 @@ async fn answered_question_is_shown_without_a_word_about_the_asker() {
     let letter = shop.letter(mail).text;
     assert!(letter.contains("Your question about Phone") && letter.contains("“Yes.\nDown to"), "{letter}");
     assert!(letter.contains("/en/questions"), "{letter}");
-    let own = mei.get("/en/questions").await;
-    assert!(
-        own.text().contains("Answered")
-            && own.text().contains("Down to &#60;i&#62;2 m")
-            && !own.text().contains("/withdraw")
-    );
+    mei.get("/en/questions").await.has(&["Answered", "Down to &#60;i&#62;2 m"]).lacks(&["/withdraw"]);
     assert_eq!(admin.answer(&id, "No.").await.status, 200);
     assert_eq!(shop.mails().await.len(), mails.len(), "an edited answer sends nothing more");
     assert!(shop.sale_page("en", &sale).await.contains(">No.<"));
@@ -79,9 +71,8 @@ async fn answered_question_is_shown_without_a_word_about_the_asker() {
 
 #[tokio::test]
 async fn page_shows_a_handful_and_the_rest_on_request_newest_first() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
     for n in 1..=4 {
         let id = mei.asked(&sale, &format!("Question number {n}?")).await;
         assert_eq!(admin.answer(&id, &format!("Answer {n}")).await.status, 200);
@@ -106,38 +97,25 @@ async fn page_shows_a_handful_and_the_rest_on_request_newest_first() {
 
 #[tokio::test]
 async fn form_refuses_at_the_field_and_keeps_what_was_typed() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
+    let mei = shop.shopper("mei").await;
     let path = format!("/en/sales/{sale}/questions");
     assert!(shop.sale_page("en", &sale).await.contains(&format!("action=\"{path}\"")));
-    let short = mei.send_form(&path, "text=wet%3F").await;
-    assert!(
-        short.is_page(422)
-            && short.text().contains("at least 5 characters")
-            && short.text().contains(">\nwet?</textarea>")
-    );
+    let short = mei.send_form(&path, "text=wet%3F").await.shows(422, &["at least 5 characters", ">\nwet?</textarea>"]);
     assert!(short.text().contains("aria-invalid=\"true\""));
-    let long = mei.send_form(&path, &format!("text={}", "x".repeat(301))).await;
-    assert!(long.is_page(422) && long.text().contains("300 characters") && long.text().contains(&"x".repeat(301)));
-    let api = mei.ask(&sale, "wet?").await;
-    assert_eq!(api.problem(), problem(422, "invalid"));
-    assert_eq!(api.json()["fields"], json!([{"field": "text", "code": "question_too_short"}]));
-    let sent = mei.send_form(&path, "text=Is+it+waterproof%3F").await;
-    assert!(sent.leads_to("/en/questions?done=asked"), "{sent:?}");
+    mei.send_form(&path, &format!("text={}", "x".repeat(301))).await.shows(422, &["300 characters", &"x".repeat(301)]);
+    mei.ask(&sale, "wet?").await.refuses(422, "invalid").wrong("text", "question_too_short");
+    mei.send_form(&path, "text=Is+it+waterproof%3F").await.leads("/en/questions?done=asked");
     let again = mei.send_form(&path, "text=Is+it++waterproof%3F").await;
     assert!(again.leads_to("/en/questions?done=known"), "a double click asks once");
-    let own = mei.get("/en/questions?done=asked").await;
-    assert!(own.text().contains("Your question was sent") && own.text().contains("Waiting for an answer"));
+    let own = mei.get("/en/questions?done=asked").await.has(&["Your question was sent", "Waiting for an answer"]);
     assert_eq!(own.text().matches("Is it waterproof?").count() / 3, 1, "once: {}", own.text());
     assert!(mei.get("/en/account").await.text().contains("href=\"/en/questions\""));
 }
 
 #[tokio::test]
 async fn visitor_logs_in_and_finds_the_question_again() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 5).await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let path = format!("/zh/sales/{sale}/questions");
     shop.shopper("mei").await;
     let led = shop.visitor().send_form(&path, "text=%E5%AE%83%E9%98%B2%E6%B0%B4%E5%90%97%EF%BC%9F").await;
@@ -149,10 +127,7 @@ async fn visitor_logs_in_and_finds_the_question_again() {
         shop.visitor().send_form("/zh/login", &format!("username=mei&password=correct+horse&next={path}")).await;
     assert!(entered.leads_to(&path));
     let mei = TestClient { cookie: Some(format!("{}; {draft}", entered.cookie())), ..shop.visitor() };
-    let form = mei.get(&path).await;
-    assert!(
-        form.is_page(200) && form.text().contains(">\n它防水吗？</textarea>") && form.text().contains("你写的问题还在")
-    );
+    let form = mei.get(&path).await.shows(200, &[">\n它防水吗？</textarea>", "你写的问题还在"]);
     assert_eq!(form.header("cache-control"), "no-store");
     let sent = mei.send_form(&path, "text=%E5%AE%83%E9%98%B2%E6%B0%B4%E5%90%97%EF%BC%9F").await;
     assert!(sent.leads_to("/zh/questions?done=asked"));
@@ -165,9 +140,8 @@ async fn visitor_logs_in_and_finds_the_question_again() {
 
 #[tokio::test]
 async fn account_has_five_open_questions_and_withdraws_its_own() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
-    let sale = shop.open_sale(&admin, 5).await;
     let mut ids = Vec::new();
     for n in 1..=5 {
         ids.push(mei.asked(&sale, &format!("Question number {n}?")).await);
@@ -178,14 +152,11 @@ async fn account_has_five_open_questions_and_withdraws_its_own() {
     let page = mei.send_form(&format!("/en/sales/{sale}/questions"), "text=One+more+question%3F").await;
     assert!(page.is_page(409) && page.text().contains("One more question?") && page.text().contains("/en/questions"));
 
-    let withdraw = async |client: &TestClient<'_>, id: &str| {
-        client.send("DELETE", &format!("/api/questions/{id}"), &[], Body::empty()).await
-    };
+    let withdraw = async |client: &TestClient<'_>, id: &str| client.delete(&format!("/api/questions/{id}")).await;
     assert_eq!(withdraw(&lei, &ids[0]).await.problem(), problem(404, "not_found"), "of another account");
     assert_eq!(withdraw(&mei, &ids[0]).await.status, 204);
     assert_eq!(withdraw(&mei, &ids[0]).await.problem(), problem(404, "not_found"));
-    let by_form = mei.send_form(&format!("/en/questions/{}/withdraw", ids[1]), "").await;
-    assert!(by_form.leads_to("/en/questions?done=withdrawn"));
+    mei.send_form(&format!("/en/questions/{}/withdraw", ids[1]), "").await.leads("/en/questions?done=withdrawn");
     assert_eq!(admin.answer(&ids[2], "Yes.").await.status, 200);
     assert_eq!(withdraw(&mei, &ids[2]).await.problem(), problem(409, "already_answered"));
     assert!(mei.send_form(&format!("/en/questions/{}/withdraw", ids[2]), "").await.is_page(409));
@@ -198,8 +169,7 @@ async fn account_has_five_open_questions_and_withdraws_its_own() {
         let asked = mei.ask(&sale, &format!("Question number {n}?")).await;
         assert!([201, 409, 429].contains(&asked.status.as_u16()), "{asked:?}");
     }
-    let limited = mei.ask(&sale, "Question number 11?").await;
-    assert_eq!(limited.problem(), problem(429, "rate_limited"));
+    let limited = mei.ask(&sale, "Question number 11?").await.refuses(429, "rate_limited");
     assert_eq!(limited.header("retry-after"), "60");
     let page = mei.send_form(&format!("/en/sales/{sale}/questions"), "text=Question+number+11%3F").await;
     assert!(page.is_page(429) && page.text().contains("Question number 11?") && page.text().contains("try again"));
@@ -207,9 +177,8 @@ async fn account_has_five_open_questions_and_withdraws_its_own() {
 
 #[tokio::test]
 async fn drafts_and_rehearsals_take_no_questions() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
+    let mei = shop.shopper("mei").await;
     assert_eq!(mei.ask("999", ASKED).await.problem(), problem(404, "no_such_sale"));
     assert!(mei.get("/en/sales/999/questions").await.is_page(404));
     shop.execute(format!("UPDATE sales SET shadow = 1 WHERE id = {sale}")).await;
@@ -221,10 +190,7 @@ async fn drafts_and_rehearsals_take_no_questions() {
     shop.execute("UPDATE catalogue SET revision = revision + 1").await;
     shop.parts.catalogue.refresh().await.unwrap();
     assert_eq!(mei.ask(&sale, ASKED).await.problem(), problem(404, "no_such_sale"));
-    assert_eq!(
-        shop.visitor().get(&format!("/api/sales/{sale}/questions")).await.problem(),
-        problem(404, "no_such_sale")
-    );
+    shop.visitor().get(&format!("/api/sales/{sale}/questions")).await.refuses(404, "no_such_sale");
 }
 
 #[tokio::test]
@@ -232,26 +198,21 @@ async fn draft_is_deleted_and_leaves_its_questions() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     shop.open_sale(&admin, 5).await;
-    let later = json!({
-        "goods_id": "1", "price": {"amount": 500, "currency": "CNY"}, "total": 10, "per_user_limit": 1,
-        "opens_at": "2099-05-05T12:00:00Z", "closes_at": "2099-05-05T13:00:00Z", "draft": false,
-    });
-    let sale = admin.post("/api/admin/sales", later).await.json()["sale"]["id"].as_str().unwrap().to_owned();
+    let (opens, closes) = ("2099-05-05T12:00:00Z", "2099-05-05T13:00:00Z");
+    let sale = admin.new_sale(json!({"goods_id": "1", "opens_at": opens, "closes_at": closes})).await;
     mei.asked(&sale, ASKED).await;
     assert!(mei.get("/en/questions").await.text().contains(&format!("/en/sales/{sale}#questions")));
     let draft = format!("/api/admin/sales/{sale}");
     assert_eq!(admin.post(&format!("{draft}/unschedule"), json!({})).await.status, 200);
-    let deleted = admin.send("DELETE", &draft, &[], Body::empty()).await;
+    let deleted = admin.delete(&draft).await;
     assert!(deleted.status.is_success(), "{deleted:?}");
-    let own = mei.get("/en/questions").await;
-    assert!(own.is_page(200) && own.text().contains("waterproof") && !own.text().contains(&format!("/sales/{sale}")));
+    mei.get("/en/questions").await.shows(200, &["waterproof"]).lacks(&[&format!("/sales/{sale}")]);
 }
 
 #[tokio::test]
 async fn questions_are_exported_and_lose_their_account_with_it() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
     let (answered, hidden) = (mei.asked(&sale, "Is it waterproof?").await, mei.asked(&sale, "Something rude").await);
     mei.asked(&sale, "Is it heavy at all?").await;
     assert_eq!(admin.answer(&answered, "Yes.").await.status, 200);

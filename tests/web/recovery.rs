@@ -5,8 +5,6 @@ use std::time::Duration;
 use super::mail::{MEI, mailed};
 use super::*;
 
-const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
-
 async fn open() -> (TestShop, Clock) {
     let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
     (TestShop::open_at(&clock).await, clock)
@@ -39,11 +37,9 @@ impl TestShop {
     /// Turns the second factor of a client on. Returns its recovery codes.
     pub async fn second_factor(&self, client: &TestClient<'_>, password: &str) -> Vec<String> {
         let enrolment = client.post("/api/account/second-factor", json!({})).await.json();
-        let secret = totp_rs::Secret::try_from_base32(enrolment["secret"].as_str().unwrap()).unwrap();
-        let totp = totp_rs::Builder::new().with_secret(secret).build().unwrap();
-        let code = totp.generate(self.parts.clock.now().as_second() as u64).to_string();
-        let body = json!({"enrolment": enrolment["enrolment"], "password": password, "code": code}).to_string();
-        let set = client.send("PUT", "/api/account/second-factor", &JSON, body).await;
+        let code = super::step_up::code_of(&enrolment, &self.parts.clock);
+        let body = json!({"enrolment": enrolment["enrolment"], "password": password, "code": code});
+        let set = client.put("/api/account/second-factor", body).await.is(200);
         serde_json::from_value(set.json()["recovery_codes"].clone()).unwrap()
     }
 }
@@ -55,8 +51,7 @@ async fn lost_password_is_replaced_by_forms_and_all_sessions_end() {
     mei.verify(MEI).await;
     assert!(shop.visitor().get("/zh/login").await.text().contains("href=\"/zh/recovery\""));
     assert!(shop.visitor().get("/zh/recovery").await.is_page(200));
-    let sent = shop.visitor().send_form("/zh/recovery", "account=MEI%40shop.example").await;
-    assert!(sent.is_page(200) && sent.text().contains("请查收邮件"));
+    shop.visitor().send_form("/zh/recovery", "account=MEI%40shop.example").await.shows(200, &["请查收邮件"]);
     while shop.recoveries().await == 0 {
         tokio::task::yield_now().await;
     }
@@ -95,8 +90,8 @@ async fn link_ends_with_time_with_a_newer_one_and_with_any_change_of_the_passwor
     clock.advance(Duration::from_secs(30 * 60));
     assert_eq!(shop.recover(&second, "battery staple", None).await.problem(), refused, "30 minutes are over");
     let third = shop.recovery_token("mei").await;
-    let change = json!({"password": "correct horse", "new_password": "another horse"}).to_string();
-    assert_eq!(mei.send("PUT", "/api/account/password", &JSON, change).await.status, 204);
+    let change = json!({"password": "correct horse", "new_password": "another horse"});
+    assert_eq!(mei.put("/api/account/password", change).await.status, 204);
     assert_eq!(shop.recover(&third, "battery staple", None).await.problem(), refused, "the password was changed");
     let fourth = shop.recovery_token("mei").await;
     assert_eq!(shop.recover(&fourth, "battery staple", None).await.status, 204);
@@ -120,19 +115,14 @@ async fn second_factor_is_kept_and_asked_for() {
     mei.verify(MEI).await;
     let codes = shop.second_factor(&mei, "correct horse").await;
     let token = shop.recovery_token("mei").await;
-    let page = shop.visitor().open_link(&format!("/en/recovery/password?token={token}")).await;
-    assert!(page.text().contains("name=\"code\""));
-    let refused = shop.recover(&token, "battery staple", None).await;
-    assert_eq!(refused.problem(), problem(401, "totp_required"));
-    let wrong = shop.recover(&token, "battery staple", Some("000000")).await;
-    assert_eq!(wrong.problem(), problem(401, "bad_code"));
+    shop.visitor().open_link(&format!("/en/recovery/password?token={token}")).await.has(&["name=\"code\""]);
+    shop.recover(&token, "battery staple", None).await.refuses(401, "totp_required");
+    shop.recover(&token, "battery staple", Some("000000")).await.refuses(401, "bad_code");
     let form = format!("token={token}&new_password=battery+staple&code=000000");
-    let wrong = shop.visitor().send_form("/en/recovery/password", &form).await;
-    assert!(wrong.is_page(422) && wrong.text().contains("The code is wrong"));
+    shop.visitor().send_form("/en/recovery/password", &form).await.shows(422, &["The code is wrong"]);
     shop.log_in_refused("mei", "battery staple").await;
     assert_eq!(shop.recover(&token, "battery staple", Some(&codes[0])).await.status, 204);
-    let log_in = json!({"username": "mei", "password": "battery staple"});
-    let answer = shop.visitor().post("/api/login", log_in).await;
+    let answer = shop.visitor().post("/api/login", json!({"username": "mei", "password": "battery staple"})).await;
     assert_eq!(answer.problem(), problem(401, "totp_required"), "the second factor stays");
     let kinds: Vec<_> = shop.mailed().await.into_iter().map(|(kind, _)| kind).collect();
     assert!(kinds.ends_with(&["recovery_code_used".to_owned(), "password_changed".to_owned()]), "{kinds:?}");
@@ -168,8 +158,7 @@ async fn requests_are_limited_before_an_account_is_looked_for() {
         statuses.push(shop.ask_for_recovery("nemo").await.status.as_u16());
     }
     assert_eq!(statuses, [202, 202, 202, 202, 202, 429]);
-    let page = shop.visitor().send_form("/en/recovery", "account=NEMO").await;
-    assert!(page.is_page(429), "in all spellings");
+    assert!(shop.visitor().send_form("/en/recovery", "account=NEMO").await.is_page(429), "in all spellings");
     let mut judged = 0;
     while shop.ask_for_recovery(&format!("n{judged}")).await.status == 202 {
         judged += 1;
@@ -239,13 +228,10 @@ async fn support_starts_a_recovery_and_never_finishes_it() {
         async |client: &TestClient<'_>| client.post(&format!("/api/admin/users/{id}/start-recovery"), json!({})).await;
     assert_eq!(start(&sue).await.problem(), problem(409, "no_mail_address"));
     mei.verify(MEI).await;
-    let page = sue.get(&format!("/admin/users/{id}?lang=en")).await;
-    assert!(page.text().contains("start-recovery") && page.text().contains("m•••@shop.example"));
-    assert!(!page.text().contains(MEI));
+    sue.get(&format!("/admin/users/{id}?lang=en")).await.has(&["start-recovery", "m•••@shop.example"]).lacks(&[MEI]);
     let form = format!("/admin/users/{id}/start-recovery?lang=en");
     assert!(sue.send_form(&form, "").await.is_page(422), "it has to be confirmed");
-    let done = sue.send_form(&form, "confirm=yes").await;
-    assert!(done.leads_to(&format!("/admin/users/{id}?lang=en&done=start-recovery")));
+    sue.send_form(&form, "confirm=yes").await.leads(&format!("/admin/users/{id}?lang=en&done=start-recovery"));
     assert_eq!(shop.mailed().await.pop(), Some(mailed("recovery", MEI)));
     assert_eq!(sue.get("/admin/mail").await.status, 403, "the link is not for support");
     let log = admin.get("/api/admin/audit-log?action=start-recovery").await.text().to_owned();

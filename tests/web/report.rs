@@ -7,7 +7,6 @@ use super::draw_pages::draw_among;
 use super::support::paid_order;
 use super::*;
 use domain::SaleId;
-use orders::expiry::Expiry;
 
 /// The figures of a report's CSV file by their names: value, earlier value, difference.
 async fn figures(staff: &TestClient<'_>, sale: &str) -> HashMap<String, [String; 3]> {
@@ -20,24 +19,20 @@ async fn figures(staff: &TestClient<'_>, sale: &str) -> HashMap<String, [String;
 }
 
 async fn page(staff: &TestClient<'_>, sale: &str) -> String {
-    let page = staff.get(&format!("/admin/sales/{sale}/report?lang=en")).await;
-    assert!(page.is_page(200), "{page:?}");
+    let page = staff.get(&format!("/admin/sales/{sale}/report?lang=en")).await.shows(200, &[]);
     page.text().to_owned()
 }
 
 /// Data control's steps after the end of a sale.
 async fn settle(shop: &TestShop, sale: &str) {
-    let expiry = Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone());
-    expiry.cancel_overdue().await.unwrap();
-    expiry.release().await.unwrap();
+    shop.expire().await;
     shop.parts.store.sales().retire(SaleId(sale.parse().unwrap()), shop.parts.clock.now()).await.unwrap();
     shop.parts.digests.keep().await.unwrap();
 }
 
 #[tokio::test]
 async fn report_of_a_rush_tells_what_became_of_its_units() {
-    let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = TestShop::open_then("2026-11-21T12:00:00Z").await;
     let admin = shop.admin().await;
     let vera = shop.staff(&admin, "vera", Role::Viewer).await;
     let [mei, lin, tom] = [shop.shopper("mei").await, shop.shopper("lin").await, shop.shopper("tom").await];
@@ -99,8 +94,7 @@ async fn two_running_sales_are_not_read_again_for_the_next_viewer() {
 
 #[tokio::test]
 async fn report_stays_when_its_rows_are_gone_and_stands_beside_the_next() {
-    let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = TestShop::open_then("2026-11-21T12:00:00Z").await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let first = shop.open_sale(&admin, 1).await;
     clock.advance(Duration::from_secs(2));
@@ -114,9 +108,8 @@ async fn report_stays_when_its_rows_are_gone_and_stands_beside_the_next() {
 
     clock.advance(Duration::from_secs(3600));
     let definition = admin.get(&format!("/api/admin/sales/{first}")).await.json()["sale"].clone();
-    let next = json!({"goods_id": definition["goods_id"], "price": {"amount": 199_900, "currency": "CNY"}, "total": 5,
-        "per_user_limit": 1, "opens_at": "2099-01-01T00:00:00Z"});
-    let next = admin.post("/api/admin/sales", next).await.json()["sale"]["id"].as_str().unwrap().to_owned();
+    let next = json!({"goods_id": definition["goods_id"], "opens_at": "2099-01-01T00:00:00Z"});
+    let next = admin.new_sale(next).await;
     assert_eq!(admin.post(&format!("/api/admin/sales/{next}/start"), json!({})).await.status, 200);
     shop.parts.gate.refresh().await;
     clock.advance(Duration::from_secs(1));

@@ -3,22 +3,16 @@
 use super::*;
 
 const OPENS: &str = "2099-05-05T12:00:00Z";
+const CLOSES: &str = "2099-05-05T13:00:00Z";
 
 /// A sale, of its own goods, that opens in many years.
 async fn announced(admin: &TestClient<'_>) -> String {
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-    let goods = admin.post("/api/admin/goods", goods).await.json();
-    sale_of(admin, goods["goods"]["id"].as_str().unwrap(), json!(OPENS), false).await
+    admin.new_sale(json!({"opens_at": OPENS, "closes_at": CLOSES})).await
 }
 
-async fn sale_of(admin: &TestClient<'_>, goods: &str, opens: Value, draft: bool) -> String {
-    let sale = json!({
-        "goods_id": goods, "price": {"amount": 500, "currency": "CNY"}, "total": 10, "per_user_limit": 1,
-        "opens_at": opens, "closes_at": "2099-05-05T13:00:00Z", "draft": draft,
-    });
-    let answer = admin.post("/api/admin/sales", sale).await;
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()["sale"]["id"].as_str().unwrap().to_owned()
+/// A draft of the first goods.
+async fn draft_of_goods(admin: &TestClient<'_>, opens_at: &str) -> String {
+    admin.new_sale(json!({"goods_id": "1", "opens_at": opens_at, "closes_at": CLOSES, "draft": true})).await
 }
 
 async fn summary(admin: &TestClient<'_>, action: &str, ids: &[&str]) -> TestResponse {
@@ -48,24 +42,19 @@ async fn sales_are_paused_together_and_resumed_by_the_undo() {
     let (one, other, later) =
         (shop.open_sale(&admin, 5).await, shop.open_sale(&admin, 5).await, announced(&admin).await);
     let all = [one.as_str(), later.as_str(), "999999", other.as_str()];
-    let before = summary(&admin, "pause", &all).await;
-    assert!(before.is_page(200) && before.text().contains("2 sales will be paused. Left out: 2."), "{}", before.text());
+    let before = summary(&admin, "pause", &all).await.shows(200, &["2 sales will be paused. Left out: 2."]);
     assert!(before.text().contains("its status is “Scheduled”") && before.text().contains("no such item"));
     assert_eq!(state(&admin, &one).await, "live", "the summary changes nothing");
     assert!(act(&admin, "pause", &all, "").await.is_page(422), "it has to be confirmed");
 
-    let done = act(&admin, "pause", &all, "confirm=yes").await;
-    assert!(done.is_page(200) && done.text().contains("Done: 2. Not done: 2."), "{}", done.text());
-    assert!(done.text().contains("Undo: Resume"));
+    act(&admin, "pause", &all, "confirm=yes").await.shows(200, &["Done: 2. Not done: 2.", "Undo: Resume"]);
     for (sale, expected) in [(&one, "paused"), (&other, "paused"), (&later, "scheduled")] {
         assert_eq!(state(&admin, sale).await, expected);
     }
-    let again = act(&admin, "pause", &all, "confirm=yes").await;
-    assert!(again.text().contains("Done: 0. Not done: 4.") && again.text().contains("its status is “Paused”"));
+    act(&admin, "pause", &all, "confirm=yes").await.has(&["Done: 0. Not done: 4.", "its status is “Paused”"]);
     assert_eq!((log_lines(&admin, "pause", &one).await, log_lines(&admin, "pause", &other).await), (1, 1));
 
-    let undo = summary(&admin, "resume", &[&one, &other]).await;
-    assert!(undo.text().contains("2 sales will be resumed."), "{}", undo.text());
+    summary(&admin, "resume", &[&one, &other]).await.has(&["2 sales will be resumed."]);
     act(&admin, "resume", &[&one, &other], "confirm=yes").await;
     assert_eq!((state(&admin, &one).await, state(&admin, &other).await), ("live".into(), "live".into()));
 }
@@ -102,8 +91,7 @@ async fn stop_of_sales_says_what_it_costs_and_asks_for_their_number() {
     }
     assert!(act(&admin, "stop", &all, "confirm=yes").await.text().contains("This isn’t the number of items."));
     assert_eq!(state(&admin, &running).await, "live");
-    let done = act(&admin, "stop", &all, "confirm=yes&typed=3").await;
-    assert!(done.text().contains("Done: 3. Not done: 0.") && !done.text().contains("Undo:"), "{}", done.text());
+    act(&admin, "stop", &all, "confirm=yes&typed=3").await.has(&["Done: 3. Not done: 0."]).lacks(&["Undo:"]);
     for sale in all {
         assert_eq!((state(&admin, sale).await.as_str(), log_lines(&admin, "stop", sale).await), ("ended", 1));
     }
@@ -115,16 +103,14 @@ async fn drafts_of_the_same_goods_are_not_announced_for_the_same_time() {
     let admin = shop.admin().await;
     let first = announced(&admin).await;
     act(&admin, "unschedule", &[&first], "confirm=yes").await;
-    let second = sale_of(&admin, "1", json!(OPENS), true).await;
-    let past = sale_of(&admin, "1", json!("2020-05-05T12:00:00Z"), true).await;
+    let second = draft_of_goods(&admin, OPENS).await;
+    let past = draft_of_goods(&admin, "2020-05-05T12:00:00Z").await;
     let all = [first.as_str(), second.as_str(), past.as_str()];
-    let before = summary(&admin, "schedule", &all).await;
-    assert!(before.text().contains("1 sale will be scheduled. Left out: 2."), "{}", before.text());
+    let before = summary(&admin, "schedule", &all).await.has(&["1 sale will be scheduled. Left out: 2."]);
     let overlaps = format!("the same product is on sale then in sale {first}");
     assert!(before.text().contains(&overlaps) && before.text().contains("The start time has passed."));
     assert!(before.text().contains("<time datetime=\"2099-05-05T12:00:00Z\">"), "{}", before.text());
-    let done = act(&admin, "schedule", &all, "confirm=yes").await;
-    assert!(done.text().contains("Done: 1. Not done: 2.") && done.text().contains(&overlaps), "{}", done.text());
+    let done = act(&admin, "schedule", &all, "confirm=yes").await.has(&["Done: 1. Not done: 2.", &overlaps]);
     assert!(done.text().contains("Undo: Return to draft"));
     assert_eq!((state(&admin, &first).await, state(&admin, &second).await), ("scheduled".into(), "draft".into()));
 }
@@ -137,19 +123,15 @@ async fn only_drafts_are_deleted_and_archived_goods_are_not_announced() {
     let draft = announced(&admin).await;
     act(&admin, "unschedule", &[&draft], "confirm=yes").await;
     assert_eq!(admin.post("/api/admin/goods/2/archive", json!({})).await.status, 200);
-    let archived = summary(&admin, "schedule", &[&draft]).await;
-    assert!(archived.text().contains("Restore the product before you sell it."), "{}", archived.text());
+    summary(&admin, "schedule", &[&draft]).await.has(&["Restore the product before you sell it."]);
 
-    let before = summary(&admin, "delete", &[&running, &draft]).await;
-    assert!(
-        before.text().contains("1 draft will be deleted. Left out: 1.")
-            && before.text().contains("its status is “Live”")
-    );
+    summary(&admin, "delete", &[&running, &draft])
+        .await
+        .has(&["1 draft will be deleted. Left out: 1.", "its status is “Live”"]);
     let done = act(&admin, "delete", &[&running, &draft], "confirm=yes").await;
     assert!(done.text().contains("Done: 1. Not done: 1.") && !done.text().contains("Undo:"), "{}", done.text());
     assert_eq!((state(&admin, &running).await, state(&admin, &draft).await), ("live".into(), "none".into()));
-    let again = act(&admin, "delete", &[&draft], "confirm=yes").await;
-    assert!(again.text().contains("Done: 0. Not done: 1.") && again.text().contains("no such item"));
+    act(&admin, "delete", &[&draft], "confirm=yes").await.has(&["Done: 0. Not done: 1.", "no such item"]);
 }
 
 #[tokio::test]

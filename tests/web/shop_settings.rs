@@ -39,9 +39,8 @@ fn program_names(text: &str) -> Vec<&str> {
 
 #[tokio::test]
 async fn named_shop_shows_the_name_of_the_program_nowhere() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
     shop.publish();
     assert!(shop.visitor().get("/en/").await.text().contains("Seckill"), "until it has a name of its own");
     assert!(admin.send_form(FORM, &form(0, "0a5bff")).await.leads_to("/admin/shop?lang=en&done=saved"));
@@ -92,20 +91,17 @@ async fn named_shop_shows_the_name_of_the_program_nowhere() {
     let letter = shop.letter(&mail);
     assert_eq!(letter.sender, "Whale post");
     assert!(program_names(&format!("{}{}", letter.subject, letter.text)).is_empty(), "{letter:?}");
-    let log = admin.get("/admin/log?lang=en").await;
-    assert!(log.text().contains("Shop settings") && log.text().contains("#0a5bff"), "{}", log.text());
+    admin.get("/admin/log?lang=en").await.has(&["Shop settings", "#0a5bff"]);
 }
 
 #[tokio::test]
 async fn pale_colour_is_said_so_and_mended_on_request() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    let pale = admin.send_form(FORM, &form(0, "ff8800")).await;
-    assert!(pale.is_page(422) && pale.text().contains("its contrast is 2.4") && pale.text().contains("Whale Mart"));
+    let pale = admin.send_form(FORM, &form(0, "ff8800")).await.shows(422, &["its contrast is 2.4", "Whale Mart"]);
     assert!(shop.visitor().get("/en/").await.text().contains("Seckill"), "nothing was saved");
     let offered = pale.text().split("name=\"mended\" value=\"#").nth(1).unwrap()[..6].to_owned();
-    let saved = admin.send_form(FORM, &format!("{}&mended=%23{offered}", form(0, "ff8800"))).await;
-    assert_eq!(saved.status, 303);
+    admin.send_form(FORM, &format!("{}&mended=%23{offered}", form(0, "ff8800"))).await.is(303);
     let settings = shop.settings().await;
     assert_eq!(settings.colour.to_string(), format!("#{offered}"));
     assert_eq!((settings.time_zone.as_str(), settings.currency.as_str()), ("Asia/Shanghai", "USD"));
@@ -119,8 +115,7 @@ async fn pale_colour_is_said_so_and_mended_on_request() {
     assert!(older.text().contains(&offered) && !older.header("cache-control").contains("immutable"));
 
     // Somebody else has saved since the form was loaded: nothing is overwritten unseen, and nothing entered is lost.
-    let late = admin.send_form(FORM, &form(0, "00695c")).await;
-    assert!(late.is_page(409) && late.text().contains("#00695c") && late.text().contains("just now"));
+    admin.send_form(FORM, &form(0, "00695c")).await.shows(409, &["#00695c", "just now"]);
     let viewer = shop.staff(&admin, "vera", Role::Viewer).await;
     assert!(viewer.send_form(FORM, &form(settings.version(), "00695c")).await.is_page(403));
     assert!(!viewer.get(FORM).await.text().contains("name=\"mended\""));
@@ -136,17 +131,15 @@ fn links_to_static(html: &str) -> impl Iterator<Item = String> + '_ {
 
 #[tokio::test]
 async fn promise_of_the_day_is_told_before_and_after_buying() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
     let (order, _) = sendable_order(&shop, &mei, &sale).await;
     let page = async || {
         shop.publish();
         shop.visitor().get(&format!("/en/sales/{sale}")).await.text().to_owned()
     };
     assert!(page().await.contains("Sent within 2 days of your payment"));
-    let paid = mei.get(&format!("/en/orders/{sale}/{order}")).await;
-    assert!(paid.text().contains("Ships by "), "{paid:?}");
+    mei.get(&format!("/en/orders/{sale}/{order}")).await.has(&["Ships by "]);
     assert!(mei.get("/en/orders").await.text().contains("Ships by "));
     let set = async |version: i64, days: &str| {
         admin.send_form(FORM, &format!("{}&ships_within_days={days}", form(version, "0a5bff"))).await
@@ -164,8 +157,7 @@ async fn promise_of_the_day_is_told_before_and_after_buying() {
     let numbered = format!("{}&tax_number=91350100M000100Y43", form(shop.settings().await.version(), "0a5bff"));
     assert_eq!(admin.send_form(FORM, &numbered).await.status, 303);
     assert!(receipt().await.contains("<br>Tax number 91350100M000100Y43</p>"), "{}", receipt().await);
-    let log = admin.get("/admin/log?lang=en").await;
-    assert!(log.text().contains("Days until an order is sent"), "{}", log.text());
+    admin.get("/admin/log?lang=en").await.has(&["Days until an order is sent"]);
 }
 
 #[tokio::test]
@@ -196,9 +188,8 @@ async fn logo_is_shown_and_kept_until_it_is_removed() {
 
 #[tokio::test]
 async fn shop_of_one_language_leads_to_no_other() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(1).await;
     let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 1).await;
     let only_chinese = form(0, "c9301d").replace("zh_en", "zh");
     assert_eq!(admin.send_form(FORM, &only_chinese).await.status, 303);
     shop.publish();

@@ -56,35 +56,30 @@ async fn login_returns_to_paths_of_this_shop_only() {
     let evil = visitor.send_form("/en/login", "username=mei&password=correct+horse&next=//evil.example").await;
     assert!(evil.leads_to("/en/"));
     assert!(!visitor.get("/en/login?next=//evil.example").await.text().contains("evil"));
-    let new = visitor.send_form("/zh/register", "username=lei&password=correct+horse&next=").await;
-    assert!(new.leads_to("/zh/"));
+    visitor.send_form("/zh/register", "username=lei&password=correct+horse&next=").await.leads("/zh/");
 }
 
 #[tokio::test]
 async fn shopper_buys_and_pays_by_api() {
-    let shop = TestShop::open().await;
-    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
-    let sale = shop.open_sale(&admin, 2).await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
+    let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
     let button = shop.visitor().get(&format!("/api/sales/{sale}/button")).await;
     assert_eq!((button.json()["phase"].as_str(), button.header("cache-control")), (Some("open"), "public, max-age=1"));
 
     let orders = format!("/api/sales/{sale}/orders");
-    let without = mei.post(&orders, json!({"quantity": 1})).await;
-    assert_eq!(without.problem(), problem(403, "bad_token"));
+    mei.post(&orders, json!({"quantity": 1})).await.refuses(403, "bad_token");
     for quantity in [json!(0), json!(-1), json!(1.5), json!("1"), json!(null), json!(99_999_999_999_999_i64)] {
         let wrong = mei.post(&orders, json!({"quantity": quantity, "token": "x"})).await;
         assert_eq!(wrong.problem(), problem(422, "bad_quantity"), "{quantity}");
     }
-    let bought = mei.buy(&sale, 2).await;
-    assert_eq!(bought.status, 202);
+    let bought = mei.buy(&sale, 2).await.is(202);
     let receipt = bought.json();
     let status_url = receipt["status_url"].as_str().unwrap();
     let again = mei.buy(&sale, 1).await;
     assert_eq!((again.status.as_u16(), again.json()["repeated"].as_bool()), (200, Some(true)));
     assert_eq!(again.json()["order"], receipt["order"]);
     shop.parts.gate.refresh().await;
-    let late = lei.buy(&sale, 1).await;
-    assert_eq!(late.problem(), problem(409, "sold_out"));
+    lei.buy(&sale, 1).await.refuses(409, "sold_out");
 
     let order = mei.get(status_url).await.json();
     assert_eq!(
@@ -97,43 +92,35 @@ async fn shopper_buys_and_pays_by_api() {
     assert_eq!((list["orders"].as_array().unwrap().len(), &list["next"]), (1, &json!(null)));
     assert_eq!(mei.get("/api/orders?before=nonsense").await.problem(), problem(422, "invalid"));
 
-    let payment = mei.post(&format!("{status_url}/payments?lang=zh"), json!({})).await;
-    assert_eq!(payment.status, 201);
+    let payment = mei.post(&format!("{status_url}/payments?lang=zh"), json!({})).await.is(201);
     let checkout = payment.json()["checkout_url"].as_str().unwrap().to_owned();
     let cashier = &checkout[checkout.find("/sandbox").unwrap()..];
-    let page = shop.visitor().get(cashier).await;
-    assert!(page.is_page(200) && page.text().contains("zh-CN") && page.text().contains("¥3,998<"));
+    shop.visitor().get(cashier).await.shows(200, &["zh-CN", "¥3,998<"]);
     let order_page = format!("/zh/orders/{sale}/{}", receipt["order"]["id"].as_str().unwrap());
-    let paid = shop.visitor().send_form(&format!("{}/pay", cashier.split('?').next().unwrap()), "").await;
-    assert!(paid.leads_to(&order_page));
+    shop.visitor().send_form(&format!("{}/pay", cashier.split('?').next().unwrap()), "").await.leads(&order_page);
     assert!(mei.get(&order_page).await.is_page(200));
     assert!(lei.get(&order_page).await.is_page(404));
 }
 
 #[tokio::test]
 async fn order_is_cancelled_once() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
+    let mei = shop.shopper("mei").await;
     let receipt = mei.buy(&sale, 1).await.json();
     let cancel = format!("{}/cancel", receipt["status_url"].as_str().unwrap());
     let cancelled = mei.post(&cancel, json!({})).await;
     assert_eq!((cancelled.status.as_u16(), cancelled.json()["order"]["status"].as_str()), (200, Some("cancelled")));
     assert_eq!(mei.post(&cancel, json!({})).await.problem(), problem(409, "not_cancellable"));
-    let payments = mei.post(&cancel.replace("cancel", "payments"), json!({})).await;
-    assert_eq!(payments.problem(), problem(409, "not_payable"));
+    mei.post(&cancel.replace("cancel", "payments"), json!({})).await.refuses(409, "not_payable");
 }
 
 #[tokio::test]
 async fn shopper_buys_and_pays_by_forms() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
+    let mei = shop.shopper("mei").await;
     let buy = format!("/en/sales/{sale}/buy");
-    let login = format!("/en/login?next=%2Fen%2Fsales%2F{sale}");
-    assert!(shop.visitor().send_form(&buy, "quantity=1").await.leads_to(&login));
-    let wrong = mei.send_form(&buy, "quantity=3").await;
-    assert!(wrong.is_page(422) && wrong.text().contains(&format!("href=\"/en/sales/{sale}\"")));
+    shop.visitor().send_form(&buy, "quantity=1").await.leads(&format!("/en/login?next=%2Fen%2Fsales%2F{sale}"));
+    mei.send_form(&buy, "quantity=3").await.shows(422, &[&format!("href=\"/en/sales/{sale}\"")]);
     assert!(mei.send_form(&buy, "quantity=many").await.is_page(422));
 
     let bought = mei.send_form(&buy, "quantity=1").await;
@@ -145,8 +132,7 @@ async fn shopper_buys_and_pays_by_forms() {
     let pay = mei.send_form(&format!("{order}/pay"), "").await;
     assert!(pay.is_page(422) && pay.text().contains("name=\"recipient\""), "the address is missing: {pay:?}");
     assert!(mei.get(&order).await.text().contains("/pay\""), "the order is still unpaid");
-    let address = format!("{order}/address");
-    let chosen = mei.send_form(&address, &format!("{}&then=pay", addresses::FORM)).await;
+    let chosen = mei.send_form(&format!("{order}/address"), &format!("{}&then=pay", addresses::FORM)).await;
     assert!(chosen.status == 303 && chosen.header("location").starts_with("/sandbox/cashier/"), "{chosen:?}");
     let pay = mei.send_form(&format!("{order}/pay"), "").await;
     assert!(pay.status == 303 && pay.header("location").starts_with("/sandbox/cashier/"), "{pay:?}");
@@ -156,9 +142,8 @@ async fn shopper_buys_and_pays_by_forms() {
 
 #[tokio::test]
 async fn lists_and_tokens_of_an_account_have_limits_of_their_own() {
-    let shop = TestShop::open_with(|config| config.web.user_rate = 1).await;
-    let (admin, mei, wang) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("wang").await);
-    let sale = shop.open_sale(&admin, 2).await;
+    let (shop, sale) = TestShop::open_with(|config| config.web.user_rate = 1).await.selling(2).await;
+    let (mei, wang) = (shop.shopper("mei").await, shop.shopper("wang").await);
     for path in ["/api/orders", "/zh/orders", "/api/wallet", "/en/wallet", "/api/packets", "/en/packets"] {
         assert_eq!(mei.get(path).await.status, 200, "{path}");
     }

@@ -6,28 +6,18 @@ use super::*;
 async fn later_sale(admin: &TestClient<'_>, opens_at: &str) -> String {
     let goods = json!({"name": {"zh": "耳机", "en": "Headphones"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json();
-    let sale = json!({
-        "goods_id": goods["goods"]["id"], "price": {"amount": 49_900, "currency": "CNY"},
-        "total": 5, "per_user_limit": 1, "opens_at": opens_at,
-    });
-    let sale = admin.post("/api/admin/sales", sale).await.json();
-    sale["sale"]["id"].as_str().unwrap().to_owned()
+    let price = json!({"amount": 49_900, "currency": "CNY"});
+    admin.new_sale(json!({"goods_id": goods["goods"]["id"], "price": price, "opens_at": opens_at})).await
 }
 
 #[tokio::test]
 async fn form_stands_before_the_sale_that_the_visitor_came_for() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    let empty = shop.visitor().get("/en/login").await;
-    assert!(empty.text().contains("Held for 30 minutes") && !empty.text().contains("came-for"), "{}", empty.text());
+    shop.visitor().get("/en/login").await.has(&["Held for 30 minutes"]).lacks(&["came-for"]);
 
     let open = shop.open_sale(&admin, 5).await;
-    let on = shop.visitor().get("/zh/register").await;
-    assert!(
-        on.text().contains(&format!(r#"href="/zh/sales/{open}""#)) && on.text().contains("正在抢购"),
-        "{}",
-        on.text()
-    );
+    shop.visitor().get("/zh/register").await.has(&[&format!(r#"href="/zh/sales/{open}""#), "正在抢购"]);
     let (far, near) =
         (later_sale(&admin, "2099-03-01T00:00:00Z").await, later_sale(&admin, "2099-02-01T00:00:00Z").await);
     shop.parts.catalogue.refresh().await.unwrap();

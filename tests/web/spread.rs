@@ -18,15 +18,7 @@ pub(super) fn until(clock: &Clock, moment: Timestamp) -> Duration {
 
 /// A sale with an enforced spread that opens at [`OPENS`], which is an hour ahead.
 pub(super) async fn announced_sale(admin: &TestClient<'_>, spread_ms: i64) -> String {
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-    let goods = admin.post("/api/admin/goods", goods).await.json();
-    let sale = json!({
-        "goods_id": goods["goods"]["id"], "price": {"amount": 199_900, "currency": "CNY"}, "total": 100,
-        "per_user_limit": 1, "opens_at": OPENS, "spread_ms": spread_ms,
-    });
-    let answer = admin.post("/api/admin/sales", sale).await;
-    assert_eq!(answer.status, 201, "{answer:?}");
-    answer.json()["sale"]["id"].as_str().unwrap().to_owned()
+    admin.new_sale(json!({"total": 100, "opens_at": OPENS, "spread_ms": spread_ms})).await
 }
 
 pub(super) fn hour_before() -> Clock {
@@ -65,8 +57,7 @@ async fn account_buys_from_its_own_moment_on_and_is_told_when_that_is() {
         let seconds = until(&clock, moment).as_millis().div_ceil(1000).to_string();
         assert_eq!(early.header("retry-after"), seconds);
     }
-    let page = mei.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await;
-    assert!(page.is_page(429) && page.text().contains("Your moment:") && page.text().contains("Try again"));
+    mei.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await.shows(429, &["Your moment:", "Try again"]);
     clock.advance(until(&clock, moment) - Duration::from_millis(1));
     assert_eq!(mei.post(&orders, purchase.clone()).await.problem(), problem(429, "too_early"));
     clock.advance(Duration::from_millis(1));
@@ -76,8 +67,7 @@ async fn account_buys_from_its_own_moment_on_and_is_told_when_that_is() {
     let late = shop.shopper("lei").await;
     let issued = late.post(&token, json!({})).await.json();
     assert_eq!(issued["not_before"], Value::Null, "after the spread no account waits");
-    let bought = late.post(&orders, json!({"quantity": 1, "token": issued["token"]})).await;
-    assert_eq!(bought.status, 202);
+    late.post(&orders, json!({"quantity": 1, "token": issued["token"]})).await.is(202);
 }
 
 #[tokio::test]
@@ -131,8 +121,7 @@ async fn spread_is_not_enforced_below_a_second_and_ends_with_the_sale() {
         json!({"goods_id": goods, "price": {"amount": 5, "currency": "CNY"}, "total": 1, "per_user_limit": 1,
                "opens_at": OPENS, "closes_at": closes_at, "spread_ms": 120_000})
     };
-    let short = admin.post("/api/admin/sales", sale("2026-11-21T12:01:59Z")).await;
-    assert_eq!(short.json()["fields"], json!([{"field": "spread_ms", "code": "spread_beyond_end"}]));
+    admin.post("/api/admin/sales", sale("2026-11-21T12:01:59Z")).await.wrong("spread_ms", "spread_beyond_end");
     assert_eq!(admin.post("/api/admin/sales", sale("2026-11-21T12:02:00Z")).await.status, 201);
 }
 

@@ -14,15 +14,13 @@ async fn staff_are_added_appointed_and_dismissed() {
     assert_eq!(lin.get("/api/admin/users").await.problem(), problem(403, "must_change_password"));
     assert!(lin.get("/admin").await.is_page(403));
     let own = json!({"password": password, "new_password": "my own password"});
-    let changed =
-        lin.send("PUT", "/api/account/password", &[("content-type", "application/json")], own.to_string()).await;
+    let changed = lin.put("/api/account/password", own).await;
     let lin = TestClient { cookie: Some(changed.cookie()), ..lin };
     assert_eq!(lin.get("/api/admin/users").await.status, 200);
 
     let id = id_of(&shop, "lin").await;
     let boss = id_of(&shop, "admin").await;
-    let up = lin.post(&format!("/api/admin/users/{boss}/block"), json!({"reason": "x"})).await;
-    assert_eq!(up.problem(), problem(403, "not_allowed"));
+    lin.post(&format!("/api/admin/users/{boss}/block"), json!({"reason": "x"})).await.refuses(403, "not_allowed");
     for (form, mark) in [
         ("username=nobody&role=viewer&confirm=yes", "appoint-username-wrong"),
         ("username=lin&role=king&confirm=yes", "appoint-role-wrong"),
@@ -34,9 +32,7 @@ async fn staff_are_added_appointed_and_dismissed() {
     assert!(taken.is_page(409) && taken.text().contains("create-username-wrong") && taken.text().contains("LIN"));
     let role = format!("/admin/staff/{id}/role?lang=en");
     assert!(admin.send_form(&role, "role=viewer").await.is_page(422));
-    assert!(
-        admin.send_form(&role, "role=viewer&confirm=yes").await.leads_to("/admin/users?show=staff&lang=en&done=role")
-    );
+    admin.send_form(&role, "role=viewer&confirm=yes").await.leads("/admin/users?show=staff&lang=en&done=role");
     assert_eq!(lin.get("/api/me").await.status, 401, "a change of role ends the sessions");
     let last = admin.send_form(&format!("/admin/staff/{boss}/dismiss?lang=en"), "confirm=yes").await;
     assert!(last.is_page(409) && last.text().contains("another owner first"));
@@ -49,8 +45,7 @@ async fn staff_are_added_appointed_and_dismissed() {
         .map(|entry| entry["action"].clone())
         .collect();
     assert_eq!(actions, ["dismiss", "set-role", "add-staff", "log-in"]);
-    let none = admin.get("/admin/log?lang=en&from=2999-01-01").await;
-    assert!(none.is_page(200) && none.text().contains("No matching entries"));
+    admin.get("/admin/log?lang=en&from=2999-01-01").await.shows(200, &["No matching entries"]);
     assert!(admin.get("/admin/log?lang=en&from=soon").await.is_page(422));
 }
 
@@ -72,23 +67,18 @@ async fn shopper_who_is_appointed_replaces_a_password_that_is_short_for_staff() 
     }
     let mei = shop.log_in("mei", "kq7-mt4v").await;
     assert_eq!(mei.get("/api/admin/sales").await.problem(), problem(403, "must_change_password"));
-    let json_type = [("content-type", "application/json")];
-    let change = async |new: &str| {
-        let body = json!({"password": "kq7-mt4v", "new_password": new}).to_string();
-        mei.send("PUT", "/api/account/password", &json_type, body).await
-    };
+    let change =
+        async |new: &str| mei.put("/api/account/password", json!({"password": "kq7-mt4v", "new_password": new})).await;
     assert_eq!(change("mt4v-kq7-b").await.problem(), problem(422, "weak_password"));
     let changed = change("mt4v-kq7-b9x").await;
     let mei = TestClient { cookie: Some(changed.cookie()), ..mei };
     assert_eq!(mei.get("/api/admin/sales").await.status, 200);
-    let lin = shop.log_in("lin", PASSWORD.0).await;
-    assert_eq!(lin.get("/api/admin/sales").await.status, 200, "a long one stays");
+    assert_eq!(shop.log_in("lin", PASSWORD.0).await.get("/api/admin/sales").await.status, 200, "a long one stays");
 }
 
 #[tokio::test]
 async fn temporary_password_expires_and_an_owner_gives_a_new_one() {
-    let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = TestShop::open_then("2026-11-18T11:06:40Z").await;
     let admin = shop.admin().await;
     let hours = |hours: u64| std::time::Duration::from_secs(hours * 3600);
     let made = admin.post("/api/admin/staff", json!({"username": "lin", "role": "support"})).await.json();
@@ -100,8 +90,7 @@ async fn temporary_password_expires_and_an_owner_gives_a_new_one() {
     clock.advance(std::time::Duration::from_secs(1));
     assert_eq!(log_in(&made["password"]).await.problem(), problem(403, "password_expired"));
     let form = format!("username=lin&password={}", made["password"].as_str().unwrap());
-    let page = shop.visitor().send_form("/zh/login", &form).await;
-    assert!(page.is_page(403) && page.text().contains("请联系店主重置密码"), "{}", page.text());
+    shop.visitor().send_form("/zh/login", &form).await.shows(403, &["请联系店主重置密码"]);
 
     let password = admin.password.unwrap();
     let admin = shop.log_in("admin", &password).await;
@@ -111,14 +100,12 @@ async fn temporary_password_expires_and_an_owner_gives_a_new_one() {
     let lin = shop.log_in("lin", reset["password"].as_str().unwrap()).await;
     assert_eq!(lin.get("/api/admin/users").await.problem(), problem(403, "must_change_password"));
     let own = json!({"password": reset["password"], "new_password": "my own password"});
-    let json_type = [("content-type", "application/json")];
-    assert_eq!(lin.send("PUT", "/api/account/password", &json_type, own.to_string()).await.status, 204);
+    assert_eq!(lin.put("/api/account/password", own).await.status, 204);
     clock.advance(hours(24 * 365));
     assert_eq!(log_in(&json!("my own password")).await.status, 200, "a password of one's own does not expire");
 
     let admin = shop.log_in("admin", &password).await;
-    let unsure = admin.send_form(&format!("/admin/staff/{id}/reset-password?lang=en"), "").await;
-    assert!(unsure.is_page(422));
+    admin.send_form(&format!("/admin/staff/{id}/reset-password?lang=en"), "").await.shows(422, &[]);
     let page = admin.send_form(&format!("/admin/staff/{id}/reset-password?lang=en"), "confirm=yes").await;
     assert!(page.is_page(200) && page.text().contains("Password of “lin” reset"), "{}", page.text());
     assert!(admin.get("/admin/log?lang=en").await.text().contains("Reset password"));
@@ -134,28 +121,15 @@ async fn temporary_password_expires_and_an_owner_gives_a_new_one() {
 
 #[tokio::test]
 async fn owners_require_a_second_factor_of_all_staff() {
-    let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, _) = TestShop::open_then("2026-11-18T11:06:40Z").await;
     let admin = shop.admin().await;
     let vera = shop.staff(&admin, "vera", Role::Operator).await;
-    let json_type = [("content-type", "application/json")];
-    let put =
-        async |who: &TestClient<'_>, path: &str, body: Value| who.send("PUT", path, &json_type, body.to_string()).await;
-    let require = async |required: bool| {
-        put(&admin, "/api/admin/staff-policy", json!({"second_factor_required": required})).await
-    };
+    let require =
+        async |required: bool| admin.put("/api/admin/staff-policy", json!({"second_factor_required": required})).await;
     assert_eq!(require(true).await.problem(), problem(403, "second_factor_required"), "owners begin with themselves");
     let refused = admin.send_form("/admin/staff/policy?lang=en", "second_factor_required=yes&confirm=yes").await;
     assert!(refused.is_page(403) && refused.text().contains("of your own account first."), "{}", refused.text());
-    let set_up = async |who: &TestClient<'_>, password: &str| {
-        let enrolment = who.post("/api/account/second-factor", json!({})).await.json();
-        let secret = totp_rs::Secret::try_from_base32(enrolment["secret"].as_str().unwrap()).unwrap();
-        let totp = totp_rs::Builder::new().with_secret(secret).build().unwrap();
-        let code = totp.generate(clock.now().as_second() as u64).to_string();
-        let body = json!({"enrolment": enrolment["enrolment"], "password": password, "code": code});
-        assert_eq!(put(who, "/api/account/second-factor", body).await.status, 200);
-    };
-    set_up(&admin, admin.password.as_deref().unwrap()).await;
+    shop.second_factor(&admin, admin.password.as_deref().unwrap()).await;
     assert_eq!(vera.get("/api/admin/sales").await.status, 200);
     let advice = "a password alone opens this console";
     assert!(admin.get("/admin?lang=en").await.text().contains(advice), "the owners are told until they require it");
@@ -163,18 +137,15 @@ async fn owners_require_a_second_factor_of_all_staff() {
     assert!(admin.get("/admin/users?show=staff&lang=en").await.text().contains("Colleagues without it: 1."));
     let done = admin.send_form("/admin/staff/policy?lang=en", "second_factor_required=yes&confirm=yes").await;
     assert!(done.leads_to("/admin/users?show=staff&lang=en&done=policy"));
-    assert!(
-        admin.get("/admin/users?show=staff&lang=en&done=policy").await.text().contains("now required of all staff")
-    );
+    admin.get("/admin/users?show=staff&lang=en&done=policy").await.has(&["now required of all staff"]);
     assert!(!admin.get("/admin?lang=en").await.text().contains(advice));
     assert_eq!(admin.get("/api/admin/staff-policy").await.json(), json!({"second_factor_required": true}));
 
     assert_eq!(vera.get("/api/admin/sales").await.problem(), problem(403, "second_factor_required"));
-    let page = vera.get("/admin?lang=en").await;
-    assert!(page.is_page(403) && page.text().contains("/account#second-factor"), "{}", page.text());
+    vera.get("/admin?lang=en").await.shows(403, &["/account#second-factor"]);
     let rain = json!({"total": 5, "count": 1, "from": "shop"});
     assert_eq!(vera.post("/api/packets", rain).await.problem(), problem(403, "not_allowed"), "nor by the shop's purse");
-    set_up(&vera, "correct horse").await;
+    shop.second_factor(&vera, "correct horse").await;
     assert_eq!(vera.get("/api/admin/sales").await.status, 200);
     assert_eq!(require(false).await.status, 200);
     assert!(admin.get("/admin/log?lang=en").await.text().contains("Change staff policy"));

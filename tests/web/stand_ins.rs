@@ -11,7 +11,7 @@ use jiff::tz::Offset;
 
 use super::support::assert_audit_finds_nothing;
 use super::*;
-use domain::CaseKind::{self, BillDiffers, UnexpectedRefund};
+use domain::CaseKind::{self, BillDiffers, RefundFailed, UnexpectedRefund};
 use domain::settlement::BillProblem::{AmountDiffers, MissingHere, MissingThere};
 use domain::settlement::MovementKind;
 use payments::settlement::SettleError;
@@ -112,11 +112,25 @@ pub struct Arena {
     pub clock: Clock,
 }
 
+/// See [`Arena::paid`].
+pub struct Paid<'a> {
+    pub who: TestClient<'a>,
+    pub url: String,
+    pub order: String,
+    pub payment: String,
+}
+
 impl Arena {
     pub async fn open(kind: &'static Kind, fake: StandIn, change: impl FnOnce(&mut Config, &StandIn)) -> Arena {
         let clock = Clock::manual(Clock::system().now());
         let shop = TestShop::build(|config| change(config, &fake), clock.clone()).await;
         Arena { kind, fake, shop, clock }
+    }
+
+    /// The arena with an open sale of so many units.
+    pub async fn selling(self, total: i64) -> (Arena, String) {
+        let sale = self.shop.sell(total).await;
+        (self, sale)
     }
 
     /// A shopper who begins to pay, with the order's address and the payment's name at the stand-in.
@@ -129,8 +143,7 @@ impl Arena {
 
     /// Begins a payment of the order.
     pub async fn again(&self, who: &TestClient<'_>, url: &str) -> String {
-        let begun = who.post(&format!("{url}/payments?lang=en"), json!({})).await;
-        assert_eq!(begun.status, 201, "{begun:?}");
+        let begun = who.post(&format!("{url}/payments?lang=en"), json!({})).await.is(201);
         (self.kind.payment)(&self.fake, &begun.json())
     }
 
@@ -209,8 +222,7 @@ impl Arena {
     /// Each notice differs from a true one in one place, and pays nothing: it is the case of the row or ignored, or it is
     /// malformed. Then the true one pays.
     pub async fn compare(&self, rows: &[OtherNotice]) {
-        let admin = self.shop.admin().await;
-        let sale = self.shop.open_sale(&admin, 3).await;
+        let sale = self.shop.sell(3).await;
         let (mei, url, payment) = self.begin("mei", &sale).await;
         let event = self.pay(&payment).await.remove(0);
         let mut expected = Vec::<CaseKind>::new();
@@ -229,8 +241,7 @@ impl Arena {
 
     /// Payment and cancellation have one winner.
     pub async fn pay_and_cancel(&self, closed: &str) {
-        let admin = self.shop.admin().await;
-        let sale = self.shop.open_sale(&admin, 3).await;
+        let sale = self.shop.sell(3).await;
         // Paid before the cancellation, which did not know: the money goes back.
         let (mei, url, payment) = self.begin("mei", &sale).await;
         let events = self.pay(&payment).await;
@@ -258,8 +269,7 @@ impl Arena {
 
     /// A payment whose notice is lost is found by asking.
     pub async fn lose_notices(&self) {
-        let admin = self.shop.admin().await;
-        let sale = self.shop.open_sale(&admin, 3).await;
+        let sale = self.shop.sell(3).await;
         let payments = &self.shop.parts.payments;
         let (mei, url, payment) = self.begin("mei", &sale).await;
         self.clock.advance(Duration::from_secs(15));
@@ -288,9 +298,7 @@ impl Arena {
     pub async fn lose_refunds(&self) {
         let admin = self.shop.admin().await;
         let sale = self.shop.open_sale(&admin, 3).await;
-        let (mei, url, payment) = self.begin("mei", &sale).await;
-        self.deliver(&self.pay(&payment).await[0]).await;
-        let order = mei.get(&url).await.json()["order"]["id"].as_str().unwrap().to_owned();
+        let Paid { who: mei, url, order, .. } = self.paid("mei", &sale).await;
         let part = json!({"amount": {"amount": 500, "currency": "CNY"}, "to": "payer", "reason": "scratched"});
         let refund = format!("/api/admin/orders/{order}/refund");
         assert_eq!(admin.post(&format!("{refund}-part"), part).await.status, 200);
@@ -333,11 +341,12 @@ impl Arena {
         self.shop.parts.payments.settle(self.kind.name, day).await.unwrap()
     }
 
-    async fn paid(&self, name: &str, sale: &str) -> (String, String) {
+    /// A shopper who has paid, with the order's address and id, and the payment's name at the stand-in.
+    pub async fn paid(&self, name: &str, sale: &str) -> Paid<'_> {
         let (who, url, payment) = self.begin(name, sale).await;
         self.deliver(&self.pay(&payment).await[0]).await;
         assert_eq!(status_of(&who, &url).await, "paid");
-        (order_at(&who, &url).await, payment)
+        Paid { order: order_at(&who, &url).await, who, url, payment }
     }
 
     /// A day's bill is compared with the books: it agrees, lacks lines, has others, and cannot be had.
@@ -345,13 +354,10 @@ impl Arena {
         let (day, name) = (self.noon(), self.kind.name);
         let admin = self.shop.admin().await;
         let sale = self.shop.open_sale(&admin, 9).await;
-        let (_, mei) = self.paid("mei", &sale).await;
-        let (_, wang) = self.paid("wang", &sale).await;
-        let (whole, _) = self.paid("zhao", &sale).await;
-        let (part, _) = self.paid("qian", &sale).await;
+        let (mei, wang) = (self.paid("mei", &sale).await.payment, self.paid("wang", &sale).await.payment);
+        let (whole, part) = (self.paid("zhao", &sale).await.order, self.paid("qian", &sale).await.order);
         self.begin("sun", &sale).await;
-        let refund = format!("/api/admin/orders/{whole}/refund");
-        assert_eq!(admin.post(&refund, json!({"reason": "sent back"})).await.status, 200);
+        admin.post(&format!("/api/admin/orders/{whole}/refund"), json!({"reason": "sent back"})).await.is(200);
         let scratched = json!({"amount": {"amount": 500, "currency": "CNY"}, "to": "payer", "reason": "scratched"});
         assert_eq!(admin.post(&format!("/api/admin/orders/{part}/refund-part"), scratched).await.status, 200);
         self.all_refunds().await;
@@ -417,10 +423,8 @@ impl Arena {
             assert!(!failed.is_settled() && failed.problem.is_some() && failed.differences == 3, "{failed:?}");
             self.fake.ask(&json!({"do": "truth"}));
         }
-        let none = admin.get("/admin/orders/books?show=settlements&lang=en&day=2020-01-01").await;
-        assert!(none.text().contains("No matching days."), "{}", none.text());
-        let page = admin.get("/admin/orders/books?show=settlements&lang=zh").await;
-        assert!(page.text().contains("未完成"), "{}", page.text());
+        admin.get("/admin/orders/books?show=settlements&lang=en&day=2020-01-01").await.has(&["No matching days."]);
+        admin.get("/admin/orders/books?show=settlements&lang=zh").await.has(&["未完成"]);
         self.clock.advance(Duration::from_secs(3 * 3600));
         let admin = self.owner("lan").await;
         assert_eq!(payments.settle_due().await.unwrap(), 1);
@@ -428,13 +432,11 @@ impl Arena {
         assert_eq!(self.shop.cases().await, []);
 
         // Staff ask for it.
-        let path = format!("/admin/orders/settlements/{name}/{day}/again?lang=en");
-        assert_eq!(admin.send_form(&path, "").await.status, 303);
+        admin.send_form(&format!("/admin/orders/settlements/{name}/{day}/again?lang=en"), "").await.is(303);
         assert_eq!(admin.post(&format!("/api/admin/settlements/{name}/{day}/again"), json!({})).await.status, 200);
         assert_eq!((payments.settle_due().await.unwrap(), payments.settle_due().await.unwrap()), (1, 0));
         let (today, never) = (self.today(), format!("/api/admin/settlements/nobody/{day}"));
-        let early = admin.post(&format!("/api/admin/settlements/{name}/{today}/again"), json!({})).await;
-        assert_eq!(early.status, 422);
+        admin.post(&format!("/api/admin/settlements/{name}/{today}/again"), json!({})).await.is(422);
         assert_eq!(admin.get(&never).await.status, 404);
         assert_eq!(admin.post(&format!("{never}/again"), json!({})).await.status, 404);
         assert_audit_finds_nothing(&self.shop).await;
@@ -449,8 +451,7 @@ impl Arena {
         let to_midnight = (24 - 4 - i64::from(self.kind.zone)) as u64 * 3600 - 60;
         self.advance(Duration::from_secs(to_midnight));
         let day = self.today();
-        let admin = self.shop.admin().await;
-        let sale = self.shop.open_sale(&admin, 3).await;
+        let sale = self.shop.sell(3).await;
         let (mei, url, payment) = self.begin("mei", &sale).await;
         let late = self.pay(&payment).await;
         self.advance(Duration::from_secs(120));
@@ -484,8 +485,7 @@ impl Arena {
         self.noon();
         self.advance(Duration::from_secs((24 - 4 - i64::from(self.kind.zone)) as u64 * 3600 - 60));
         let day = self.today();
-        let admin = self.shop.admin().await;
-        let sale = self.shop.open_sale(&admin, 3).await;
+        let sale = self.shop.sell(3).await;
         self.paid("mei", &sale).await;
         self.advance(Duration::from_secs(2 * 3600));
         let next = self.today();
@@ -518,12 +518,28 @@ impl Arena {
         assert_eq!(self.shop.cases().await, []);
     }
 
+    /// A refund that the provider has begun ends by its notice, and is a case when it fails. The words are the provider's.
+    pub async fn end_slow_refunds(&self, sale: &str, begun: &str, made: &str, failed: &str) {
+        let admin = self.shop.admin().await;
+        for (name, outcome, expected) in [("mei", made, "refunded"), ("wang", failed, "refund_pending")] {
+            let Paid { who, url, order, .. } = self.paid(name, sale).await;
+            self.fake.ask(&json!({"do": "refunds", "status": begun}));
+            admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+            assert_eq!((self.refunds().await, self.refunds().await), (1, 1), "asked again, and made once");
+            assert_eq!(status_of(&who, &url).await, "refund_pending");
+            let ended = self.fake.events(json!({"do": "finish", "status": outcome}));
+            for _ in 0..2 {
+                assert_eq!(self.deliver(&ended[0]).await.status, self.kind.accepted);
+            }
+            assert_eq!(status_of(&who, &url).await, expected);
+        }
+        assert_eq!((self.shop.cases().await, self.refunded().len()), (vec![RefundFailed], 2));
+    }
+
     /// A refund by somebody at the provider is a case.
     pub async fn refund_by_hand(&self) {
-        let admin = self.shop.admin().await;
-        let sale = self.shop.open_sale(&admin, 3).await;
-        let (_, _, payment) = self.begin("mei", &sale).await;
-        self.deliver(&self.pay(&payment).await[0]).await;
+        let sale = self.shop.sell(3).await;
+        let payment = self.paid("mei", &sale).await.payment;
         let refunded = self.fake.events(json!({"do": "refund", "payment": payment, "amount": 300}));
         for _ in 0..2 {
             assert_eq!(self.deliver(&refunded[0]).await.status, self.kind.accepted);

@@ -89,8 +89,7 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
     assert_eq!(admin.get("/api/admin/orders").await.status, 200, "reading needs no password");
 
     let step_up = async |body: Value| admin.post("/api/account/step-up", body).await;
-    let wrong = step_up(json!({"password": "wrong horse"})).await;
-    assert_eq!(wrong.json()["fields"], json!([{"field": "password", "code": "wrong_password"}]));
+    step_up(json!({"password": "wrong horse"})).await.wrong("password", "wrong_password");
     assert_eq!(attempt("GET", "/api/admin/orders.csv").await.status, 403);
     assert_eq!(step_up(json!({"password": admin.password.clone().unwrap()})).await.status, 204);
     clock.advance(Duration::from_secs(15 * 60 - 1));
@@ -106,11 +105,10 @@ async fn page_that_asks_for_the_password_carries_the_form() {
     let admin = shop.admin().await;
     clock.advance(Duration::from_secs(3600));
     let form = "username=otto&role=operator";
-    let page = admin.send_form("/admin/staff?lang=en", form).await;
-    assert!(page.is_page(403) && page.text().contains(r#"action="/admin/staff?lang=en""#), "{}", page.text());
-    for field in [r#"name="username" value="otto""#, r#"name="role" value="operator""#] {
-        assert!(page.text().contains(field), "{field}: {}", page.text());
-    }
+    let page = admin.send_form("/admin/staff?lang=en", form).await.shows(
+        403,
+        &[r#"action="/admin/staff?lang=en""#, r#"name="username" value="otto""#, r#"name="role" value="operator""#],
+    );
     assert!(!page.text().contains("step_up_code"), "the account has no second factor");
     assert!(shop.parts.store.accounts().user_named("otto").await.unwrap().is_none());
 
@@ -137,13 +135,10 @@ async fn link_to_an_export_asks_for_the_password_first() {
         assert!(admin.get(&format!("/admin/step-up?next={foreign}")).await.leads_to("/admin"), "{foreign}");
     }
     clock.advance(Duration::from_secs(3600));
-    let page = admin.get(link).await;
-    assert!(page.is_page(403) && page.text().contains("验证身份"), "{}", page.text());
-    assert!(page.text().contains(r#"name="next" value="/api/admin/orders.csv?lang=zh""#), "{}", page.text());
+    admin.get(link).await.shows(403, &["验证身份", r#"name="next" value="/api/admin/orders.csv?lang=zh""#]);
     let form =
         format!("next=%2Fapi%2Fadmin%2Forders.csv%3Flang%3Dzh&step_up_password={}", admin.password.clone().unwrap());
-    let done = admin.send_form("/admin/step-up?lang=zh", &form).await;
-    assert!(done.is_page(200) && done.text().contains(r#"href="/api/admin/orders.csv?lang=zh""#), "{}", done.text());
+    admin.send_form("/admin/step-up?lang=zh", &form).await.shows(200, &[r#"href="/api/admin/orders.csv?lang=zh""#]);
     assert_eq!(admin.get("/api/admin/orders.csv?lang=zh").await.status, 200);
     let mei = shop.shopper("mei").await;
     assert_eq!(mei.get(link).await.status, 404);
@@ -168,22 +163,19 @@ async fn code_of_the_second_factor_is_part_of_the_proof() {
     let enrolment = admin.post("/api/account/second-factor", json!({})).await.json();
     let code = |clock: &Clock| code_of(&enrolment, clock);
     let body = json!({"enrolment": enrolment["enrolment"], "password": password, "code": code(&clock)});
-    assert_eq!(admin.send("PUT", "/api/account/second-factor", &JSON, body.to_string()).await.status, 200);
+    assert_eq!(admin.put("/api/account/second-factor", body).await.status, 200);
     clock.advance(Duration::from_secs(3600));
     let step_up = async |body: Value| admin.post("/api/account/step-up", body).await;
     assert_eq!(step_up(json!({"password": password})).await.problem(), problem(401, "bad_code"));
     assert_eq!(step_up(json!({"password": password, "code": "000000"})).await.problem(), problem(401, "bad_code"));
-    let page = admin.send_form("/admin/staff?lang=en", "username=otto&role=viewer").await;
-    assert!(page.is_page(403) && page.text().contains(r#"name="step_up_code""#), "{}", page.text());
+    admin.send_form("/admin/staff?lang=en", "username=otto&role=viewer").await.shows(403, &[r#"name="step_up_code""#]);
     let form = format!("username=otto&role=viewer&step_up_password={password}");
-    let wrong = admin.send_form("/admin/staff?lang=en", &form).await;
-    assert!(wrong.is_page(422) && wrong.text().contains("step-up-code-wrong"), "{}", wrong.text());
-    let right = admin.send_form("/admin/staff?lang=en", &format!("{form}&step_up_code={}", code(&clock))).await;
-    assert!(right.is_page(200), "{}", right.text());
+    admin.send_form("/admin/staff?lang=en", &form).await.shows(422, &["step-up-code-wrong"]);
+    admin.send_form("/admin/staff?lang=en", &format!("{form}&step_up_code={}", code(&clock))).await.shows(200, &[]);
 
     // A new password opens a session without a code, so it proves nothing.
     let change = json!({"password": password, "new_password": "battery staple"});
-    let changed = admin.send("PUT", "/api/account/password", &JSON, change.to_string()).await;
+    let changed = admin.put("/api/account/password", change).await;
     let admin = TestClient { cookie: Some(changed.cookie()), ..shop.visitor() };
     assert_eq!(admin.get("/api/admin/orders.csv").await.problem(), problem(403, "step_up_needed"));
 }
@@ -210,13 +202,9 @@ async fn wallet_pays_half_a_day_after_the_log_in_only_with_the_password() {
     assert_eq!(pay("provider").await.status, 201, "the provider asks by itself");
     let packet = json!({"total": 100, "count": 1, "from": "wallet"});
     assert_eq!(mei.post("/api/packets", packet.clone()).await.problem(), problem(403, "step_up_needed"));
-    let asked = mei.send_form("/zh/packets", give).await;
-    assert!(asked.is_page(403) && asked.text().contains(r#"name="greeting" value="hi""#), "{}", asked.text());
-    assert!(
-        asked.text().contains(r#"href="/zh/packets/new""#) && asked.text().contains("验证身份"),
-        "{}",
-        asked.text()
-    );
+    mei.send_form("/zh/packets", give)
+        .await
+        .shows(403, &[r#"name="greeting" value="hi""#, r#"href="/zh/packets/new""#, "验证身份"]);
 
     // The address that was entered on the way is still there.
     let order_page = format!("/en/orders/{sale}/{order}");
@@ -238,7 +226,6 @@ async fn wallet_pays_half_a_day_after_the_log_in_only_with_the_password() {
     // The password counts for the next payment, and by API as well.
     assert!(mei.send_form("/en/packets", give).await.header("location").ends_with("/given"));
     clock.advance(HALF_A_DAY);
-    let password = json!({"password": "correct horse"});
-    assert_eq!(mei.post("/api/account/step-up", password).await.status, 204);
+    mei.post("/api/account/step-up", json!({"password": "correct horse"})).await.is(204);
     assert_eq!(mei.post("/api/packets", packet).await.status, 201);
 }

@@ -16,9 +16,8 @@ async fn set(program: &TestProgram<'_>, path: &str, version: &str, total: i64) -
 
 #[tokio::test]
 async fn total_is_replaced_in_the_version_that_was_read_and_never_below_what_is_sold() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(3).await;
     let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 3).await;
     let program = shop.program(&admin, "books", &["manage_sales"]).await;
     let path = format!("/api/v1/sales/{sale}/stock");
     for name in ["mei", "wei"] {
@@ -27,8 +26,7 @@ async fn total_is_replaced_in_the_version_that_was_read_and_never_below_what_is_
     let read = program.get(&path).await;
     assert_eq!(stock(&read), (200, 3, 2));
     let version = read.header("etag").to_owned();
-    let below = set(&program, &path, &version, 1).await;
-    assert_eq!(below.problem(), problem(409, "below_sold"));
+    set(&program, &path, &version, 1).await.refuses(409, "below_sold");
     let unchanged = program.get(&path).await;
     assert_eq!((stock(&unchanged), unchanged.header("etag")), ((200, 3, 2), version.as_str()));
     let lowered = set(&program, &path, &version, 2).await;
@@ -47,9 +45,8 @@ async fn total_is_replaced_in_the_version_that_was_read_and_never_below_what_is_
 
 #[tokio::test]
 async fn difference_counts_once_and_takes_back_only_what_is_not_sold() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(3).await;
     let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 3).await;
     let program = shop.program(&admin, "books", &["manage_sales"]).await;
     let path = format!("/api/v1/sales/{sale}/stock");
     assert_eq!(shop.shopper("mei").await.buy(&sale, 1).await.status, 202);
@@ -78,11 +75,8 @@ async fn difference_counts_once_and_takes_back_only_what_is_not_sold() {
 async fn draw_that_takes_entries_keeps_its_units() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-    let goods = admin.post("/api/admin/goods", goods).await.json();
-    let sale = json!({"goods_id": goods["goods"]["id"], "price": {"amount": 100, "currency": "CNY"}, "total": 10,
-        "per_user_limit": 1, "mode": "draw", "opens_at": "2098-01-01T00:00:00Z", "closes_at": "2099-01-01T00:00:00Z"});
-    let sale = admin.post("/api/admin/sales", sale).await.json()["sale"]["id"].as_str().unwrap().to_owned();
+    let (opens, closes) = ("2098-01-01T00:00:00Z", "2099-01-01T00:00:00Z");
+    let sale = admin.new_sale(json!({"total": 10, "mode": "draw", "opens_at": opens, "closes_at": closes})).await;
     let program = shop.program(&admin, "books", &["manage_sales"]).await;
     let path = format!("/api/v1/sales/{sale}/stock");
     assert_eq!(stock(&set(&program, &path, "", 8).await), (200, 8, 0), "before it opens");

@@ -24,9 +24,8 @@ fn every_route_of_the_api_is_documented() {
 
 #[tokio::test]
 async fn query_key_that_is_not_documented_is_refused_everywhere() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
     for path in [
         "/api/sales".to_owned(),
         format!("/api/sales/{sale}/button"),
@@ -49,8 +48,7 @@ async fn query_key_that_is_not_documented_is_refused_everywhere() {
         let answer = admin.get(&format!("/api/admin/{path}?statsu=paid")).await;
         assert_eq!(answer.problem(), problem(422, "invalid"), "{path}");
     }
-    let posted = mei.post(&format!("/api/sales/{sale}/token?x=1"), json!({})).await;
-    assert_eq!(posted.problem(), problem(422, "invalid"));
+    mei.post(&format!("/api/sales/{sale}/token?x=1"), json!({})).await.refuses(422, "invalid");
     assert!(mei.get("/en/orders?utm_source=mail").await.is_page(200), "pages take the keys of others");
 }
 
@@ -64,8 +62,7 @@ async fn cursor_that_the_list_does_not_have_is_refused() {
         assert_eq!(mei.get(path).await.problem(), problem(422, "invalid"), "{path}");
     }
     // The packet belongs to another giver: cursors find no packets of others.
-    let foreign = mei.get(&format!("/api/packets?before={id}")).await;
-    assert_eq!(foreign.problem(), problem(422, "invalid"));
+    mei.get(&format!("/api/packets?before={id}")).await.refuses(422, "invalid");
     assert_eq!(admin.get("/api/admin/packets?before=7").await.problem(), problem(422, "invalid"));
     assert_eq!(admin.get(&format!("/api/admin/packets?before={id}")).await.json()["packets"], json!([]));
     assert!(mei.get("/en/packets?before=7").await.is_page(422));
@@ -128,15 +125,12 @@ async fn every_list_refuses_a_malformed_cursor_in_the_same_way() {
 async fn sales_are_in_currencies_that_exist() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-    let goods = admin.post("/api/admin/goods", goods).await.json()["goods"]["id"].clone();
+    let goods = admin.new_goods().await;
     let sale = |currency: &str| json!({"goods_id": goods, "price": {"amount": 1500, "currency": currency}, "total": 2, "per_user_limit": 1});
-    let refused = admin.post("/api/admin/sales", sale("ZZZ")).await;
-    assert_eq!(refused.problem(), problem(422, "invalid"));
+    let refused = admin.post("/api/admin/sales", sale("ZZZ")).await.refuses(422, "invalid");
     assert_eq!(refused.json()["fields"][0]["field"], "price.currency");
     for (currency, shown) in [("KWD", "1.500"), ("CLP", "1500"), ("JPY", "1500"), ("CNY", "15.00")] {
-        let sale = admin.post("/api/admin/sales", sale(currency)).await;
-        assert_eq!(sale.status, 201);
+        let sale = admin.post("/api/admin/sales", sale(currency)).await.is(201);
         let page =
             admin.get(&format!("/admin/sales/{}/edit?lang=en", sale.json()["sale"]["id"].as_str().unwrap())).await;
         assert!(page.text().contains(&format!("value=\"{shown}\"")), "{currency}");
@@ -145,14 +139,12 @@ async fn sales_are_in_currencies_that_exist() {
 
 #[tokio::test]
 async fn csv_has_plain_phone_numbers_and_the_time_of_payment() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
     let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
     let address = json!({"address": {"recipient": "Ada", "phone": "+1 415 555 0123", "country": "US", "region": "CA",
         "city": "San Francisco", "line1": "1 Main Street", "postal_code": "94105"}});
-    let json = [("content-type", "application/json")];
-    assert_eq!(mei.send("PUT", &format!("{url}/address"), &json, address.to_string()).await.status, 200);
+    assert_eq!(mei.put(&format!("{url}/address"), address).await.status, 200);
     let cells = async || {
         let text = admin.get("/api/admin/orders.csv").await.text().strip_prefix('\u{feff}').unwrap().to_owned();
         let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -212,7 +204,7 @@ async fn text_with_a_nul_is_refused_in_bodies_forms_queries_and_paths() {
         assert!(admin.get(path).await.is_page(422), "{path}");
     }
     let path = "/api/admin/goods/1/pictures/u-%00.webp";
-    invalid(&admin.send("DELETE", path, &[], "").await, path);
+    invalid(&admin.delete(path).await, path);
     assert_eq!(admin.get("/api/admin/goods/1%00").await.status, 404, "no id has a NUL");
     let report = shop.report("msg_1", "payment.captured", json!({"payment_id": "a\0", "reason": "\0"})).await;
     assert_eq!(report.problem(), problem(400, "bad_json"));
@@ -249,9 +241,8 @@ const HOSTILE: &str = "'\"><script>alert(1)</script>'); DELETE FROM orders; --";
 /// Pastes [`HOSTILE`] into every field for text, then reads every page of the console and the shopper's pages.
 #[tokio::test]
 async fn what_people_write_is_data_on_every_page_and_in_every_statement() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
     let order = mei.buy(&sale, 1).await.json();
     let (url, order) = (order["status_url"].as_str().unwrap(), order["order"]["id"].as_str().unwrap().to_owned());
     let address = json!({"address": {"recipient": HOSTILE, "phone": "13800138000", "country": "CN",
@@ -261,10 +252,7 @@ async fn what_people_write_is_data_on_every_page_and_in_every_statement() {
     assert_eq!(mei.put(&format!("{url}/invoice"), json!({"title": HOSTILE})).await.status, 200);
     let asked = mei.post(&format!("/api/sales/{sale}/questions"), json!({"text": HOSTILE, "locale": "en"})).await;
     let question = asked.json()["question"]["id"].as_str().unwrap().to_owned();
-    assert_eq!(
-        admin.put(&format!("/api/admin/questions/{question}/answer"), json!({"answer": HOSTILE})).await.status,
-        200
-    );
+    admin.put(&format!("/api/admin/questions/{question}/answer"), json!({"answer": HOSTILE})).await.is(200);
     let packet = admin.post("/api/admin/packets", json!({"total": 500, "count": 5, "greeting": HOSTILE})).await;
     let packet = packet.json()["packet"]["id"].as_str().unwrap().to_owned();
     let renamed = json!({"name": {"zh": HOSTILE, "en": HOSTILE}, "description": {"zh": HOSTILE, "en": HOSTILE}});

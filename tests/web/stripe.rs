@@ -7,7 +7,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::returns::accept_return;
-use super::stand_ins::{Arena, Kind, PRICE, StandIn, order_at, status_of};
+use super::stand_ins::{Arena, Kind, PRICE, Paid, StandIn, order_at, status_of};
 use super::support::{add_address, assert_audit_finds_nothing};
 use super::*;
 use base::config::{PaymentProvider, StripeConfig};
@@ -60,9 +60,8 @@ async fn open_with(change: impl FnOnce(&mut Config)) -> Arena {
 
 #[tokio::test]
 async fn payment_by_stripe_is_reported_twice_and_in_any_order_and_pays_once() {
-    let arena = open().await;
+    let (arena, sale) = open().await.selling(3).await;
     let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
     let (mei, url, session) = arena.begin("mei", &sale).await;
     let begun = &arena.fake.state()["sessions"][0];
     let asked = (begun["amount_total"].as_i64(), &begun["currency"]);
@@ -86,27 +85,22 @@ async fn payment_by_stripe_is_reported_twice_and_in_any_order_and_pays_once() {
 
 #[tokio::test]
 async fn pages_lead_to_stripe_and_say_that_it_is_a_test() {
-    let arena = open().await;
+    let (arena, sale) = open().await.selling(3).await;
     let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
     let mei = arena.shop.shopper("mei").await;
     let order = mei.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
-    let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
-    assert!(page.text().contains("Test mode: no money is taken"), "{page:?}");
+    mei.get(&format!("/en/orders/{sale}/{order}")).await.has(&["Test mode: no money is taken"]);
     let address = format!("{}&then=pay&from=stripe", addresses::FORM);
-    let led = mei.send_form(&format!("/en/orders/{sale}/{order}/address"), &address).await;
-    assert_eq!(led.status, 303);
+    let led = mei.send_form(&format!("/en/orders/{sale}/{order}/address"), &address).await.is(303);
     let to = led.header("location").to_owned();
     assert!(to.starts_with("/en/payments/"), "forms may lead to the shop only: {to}");
-    let leads = mei.get(&to).await;
-    assert!(leads.text().contains("content=\"0;url=https://checkout.stripe.com/c/pay/cs_test_"), "{leads:?}");
+    mei.get(&to).await.has(&["content=\"0;url=https://checkout.stripe.com/c/pay/cs_test_"]);
     for path in
         ["/admin?lang=en", "/admin/orders?lang=en", "/admin/users?lang=en", "/admin/orders?show=payments&lang=en"]
     {
         assert!(admin.get(path).await.text().contains("the payment provider has test keys"), "{path}");
     }
-    let list = admin.get("/admin?lang=en").await;
-    assert!(list.text().contains("data-payments=\"stripe\""), "{list:?}");
+    admin.get("/admin?lang=en").await.has(&["data-payments=\"stripe\""]);
     let wallet = mei.send_form("/zh/wallet/top-ups", "amount=100").await;
     assert!(wallet.header("location").starts_with("/zh/payments/"), "{wallet:?}");
 }
@@ -114,9 +108,7 @@ async fn pages_lead_to_stripe_and_say_that_it_is_a_test() {
 #[tokio::test]
 async fn shoppers_choose_among_several_providers() {
     let both = vec![PaymentProvider::Sandbox, PaymentProvider::Stripe];
-    let arena = open_with(|config| config.payments.offered = both).await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (arena, sale) = open_with(|config| config.payments.offered = both).await.selling(3).await;
     let mei = arena.shop.shopper("mei").await;
     let bought = mei.buy(&sale, 1).await.json();
     let (url, order) = (bought["status_url"].as_str().unwrap(), bought["order"]["id"].as_str().unwrap());
@@ -135,9 +127,7 @@ async fn shoppers_choose_among_several_providers() {
 
 #[tokio::test]
 async fn payer_whose_card_is_refused_tries_again() {
-    let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (arena, sale) = open().await.selling(3).await;
     let (mei, url, session) = arena.begin("mei", &sale).await;
     let declined = arena.fake.events(json!({"do": "decline", "payment": session}));
     assert_eq!(arena.deliver(&declined[0]).await.status, 204);
@@ -181,16 +171,12 @@ async fn part_that_stripe_cannot_move_is_refused_and_the_rest_goes_back() {
     let admin = arena.shop.admin().await;
     let dinar = |amount: i64| json!({"amount": amount, "currency": "KWD"});
     let sale = arena.shop.open_sale_at(&admin, 3, dinar(10_000)).await;
-    let (mei, url, session) = arena.begin("mei", &sale).await;
-    arena.deliver(&arena.pay(&session).await[0]).await;
-    let order = order_at(&mei, &url).await;
+    let Paid { who: mei, url, order, .. } = arena.paid("mei", &sale).await;
     let path = format!("/api/admin/orders/{order}/refund-part");
-    let refused = admin.post(&path, json!({"amount": dinar(1_255), "reason": "scratched"})).await;
-    assert_eq!(refused.json()["fields"], json!([{"field": "amount", "code": "not_taken"}]), "{refused:?}");
+    admin.post(&path, json!({"amount": dinar(1_255), "reason": "scratched"})).await.wrong("amount", "not_taken");
     for (lang, words) in [("en", "in steps of 0.010"), ("zh", "0.010 的倍数")] {
         let form = format!("/admin/orders/{order}/refund-part?lang={lang}");
-        let page = admin.send_form(&form, "amount=1.255&reason=scratched&confirm=yes&to=payer").await;
-        assert!(page.is_page(422) && page.text().contains(words), "{page:?}");
+        admin.send_form(&form, "amount=1.255&reason=scratched&confirm=yes&to=payer").await.shows(422, &[words]);
     }
     assert_eq!(admin.post(&path, json!({"amount": dinar(1_250), "reason": "scratched"})).await.status, 200);
     arena.all_refunds().await;
@@ -199,40 +185,20 @@ async fn part_that_stripe_cannot_move_is_refused_and_the_rest_goes_back() {
     add_address(&mei, &url).await;
     accept_return(&admin, &mei, (&order, &url)).await;
     let received = json!({"amount": dinar(1_255), "restock": false, "reason": "scratched"});
-    let refused = admin.post(&format!("/api/admin/orders/{order}/return/receive"), received).await;
-    assert_eq!(refused.json()["fields"], json!([{"field": "amount", "code": "not_taken"}]), "{refused:?}");
+    admin.post(&format!("/api/admin/orders/{order}/return/receive"), received).await.wrong("amount", "not_taken");
     let form = format!("/admin/orders/{order}/return/receive?lang=en");
-    let page = admin.send_form(&form, "amount=1.255&reason=scratched&confirm=yes").await;
-    assert!(page.is_page(422) && page.text().contains("in steps of 0.010"), "{page:?}");
+    admin.send_form(&form, "amount=1.255&reason=scratched&confirm=yes").await.shows(422, &["in steps of 0.010"]);
 
     let rest = json!({"restock": true, "reason": "all there"});
-    let rest = admin.post(&format!("/api/admin/orders/{order}/return/receive"), rest).await;
-    assert_eq!(rest.status, 200, "{rest:?}");
+    admin.post(&format!("/api/admin/orders/{order}/return/receive"), rest).await.is(200);
     arena.all_refunds().await;
     assert_eq!((arena.refunded(), status_of(&mei, &url).await), (vec![8_750, 1_250], "refunded".to_owned()));
 }
 
 #[tokio::test]
 async fn slow_refund_ends_by_its_webhook_and_a_failed_one_is_a_case() {
-    let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
-    for (name, outcome, expected) in [("mei", "succeeded", "refunded"), ("wang", "failed", "refund_pending")] {
-        let (who, url, session) = arena.begin(name, &sale).await;
-        arena.deliver(&arena.pay(&session).await[0]).await;
-        let order = order_at(&who, &url).await;
-        arena.fake.ask(&json!({"do": "refunds", "status": "pending"}));
-        admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
-        assert_eq!((arena.refunds().await, arena.refunds().await), (1, 1), "asked again, and made once");
-        assert_eq!(status_of(&who, &url).await, "refund_pending");
-        let ended = arena.fake.events(json!({"do": "finish", "status": outcome}));
-        for _ in 0..2 {
-            assert_eq!(arena.deliver(&ended[0]).await.status, 204);
-        }
-        assert_eq!(status_of(&who, &url).await, expected);
-    }
-    assert_eq!(arena.shop.cases().await, [RefundFailed]);
-    assert_eq!(arena.fake.state()["refunds"].as_array().unwrap().len(), 2);
+    let (arena, sale) = open().await.selling(3).await;
+    arena.end_slow_refunds(&sale, "pending", "succeeded", "failed").await;
 }
 
 #[tokio::test]
@@ -259,9 +225,7 @@ async fn what_stripe_reports_is_compared_with_what_was_asked_for() {
 
 #[tokio::test]
 async fn test_payment_pays_nothing_in_a_live_shop() {
-    let arena = open_with(|shop| shop.payments.stripe.as_mut().unwrap().is_test = false).await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (arena, sale) = open_with(|shop| shop.payments.stripe.as_mut().unwrap().is_test = false).await.selling(3).await;
     let (mei, url, session) = arena.begin("mei", &sale).await;
     let event = arena.pay(&session).await.remove(0);
     assert_eq!(event["livemode"], false, "the stand-in is in test mode");
@@ -271,11 +235,9 @@ async fn test_payment_pays_nothing_in_a_live_shop() {
 
 #[tokio::test]
 async fn dispute_and_refund_of_the_merchant_are_cases_of_the_payment() {
-    let arena = open().await;
+    let (arena, sale) = open().await.selling(3).await;
     let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
-    let (mei, url, session) = arena.begin("mei", &sale).await;
-    arena.deliver(&arena.pay(&session).await[0]).await;
+    let Paid { order, payment: session, .. } = arena.paid("mei", &sale).await;
     let refunded = arena.fake.events(json!({"do": "refund", "payment": session, "amount": 300}));
     // They do not name the shop's payment, so Stripe is asked. While it does not answer, the webhook is to come again.
     arena.fake.lie("/v1/payment_intents/", "lost", 2);
@@ -287,9 +249,7 @@ async fn dispute_and_refund_of_the_merchant_are_cases_of_the_payment() {
         assert_eq!(arena.deliver(&disputed[0]).await.status, 204);
     }
     assert_eq!(arena.shop.cases().await, [Disputed, UnexpectedRefund]);
-    let page = admin.get("/admin/orders?show=payments&lang=en").await;
-    assert!(page.text().contains("fraudulent") && page.text().contains("¥1,999"), "{page:?}");
-    let order = order_at(&mei, &url).await;
+    admin.get("/admin/orders?show=payments&lang=en").await.has(&["fraudulent", "¥1,999"]);
     let refused = admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
     assert_eq!(refused.problem(), problem(409, "payment_disputed"));
 }
@@ -300,18 +260,15 @@ async fn paid_and_asked_back<'a>(
     admin: &TestClient<'_>,
     sale: &str,
 ) -> (TestClient<'a>, String, String) {
-    let (mei, url, session) = arena.begin("mei", sale).await;
-    arena.deliver(&arena.pay(&session).await[0]).await;
-    let order = order_at(&mei, &url).await;
+    let Paid { who: mei, url, order, payment: session, .. } = arena.paid("mei", sale).await;
     admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
     (mei, url, session)
 }
 
 #[tokio::test]
 async fn refund_that_fails_a_day_after_it_succeeded_is_made_again_by_another_one() {
-    let arena = open().await;
+    let (arena, sale) = open().await.selling(3).await;
     let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
     let (mei, url, _) = paid_and_asked_back(&arena, &admin, &sale).await;
     assert_eq!(arena.refunds().await, 1);
     let good = arena.fake.events(json!({"do": "finish", "status": "succeeded"}));
@@ -344,9 +301,8 @@ async fn refund_that_fails_a_day_after_it_succeeded_is_made_again_by_another_one
 
 #[tokio::test]
 async fn failed_refund_of_the_merchant_neither_stops_nor_settles_that_of_the_shop() {
-    let arena = open().await;
+    let (arena, sale) = open().await.selling(3).await;
     let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
     let (mei, url, session) = paid_and_asked_back(&arena, &admin, &sale).await;
     arena.fake.events(json!({"do": "refund", "payment": session, "amount": 300}));
     let mut failed = arena.fake.events(json!({"do": "finish", "status": "failed"})).remove(0);
@@ -363,15 +319,12 @@ async fn failed_refund_of_the_merchant_neither_stops_nor_settles_that_of_the_sho
 
 #[tokio::test]
 async fn dispute_is_followed_to_its_end_although_every_webhook_of_it_is_lost() {
-    let arena = open().await;
+    let (arena, sale) = open().await.selling(3).await;
     let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
     let mut disputes = Vec::new();
     for name in ["mei", "wang"] {
-        let (who, url, session) = arena.begin(name, &sale).await;
-        arena.deliver(&arena.pay(&session).await[0]).await;
-        let disputed = arena.fake.ask(&json!({"do": "dispute", "payment": session}));
-        disputes.push((order_at(&who, &url).await, disputed));
+        let Paid { order, payment: session, .. } = arena.paid(name, &sale).await;
+        disputes.push((order, arena.fake.ask(&json!({"do": "dispute", "payment": session}))));
     }
     let state = async |order: &str| {
         let shown = admin.get(&format!("/api/admin/orders/{order}")).await.json()["order"]["cases"][0].clone();
@@ -386,8 +339,7 @@ async fn dispute_is_followed_to_its_end_although_every_webhook_of_it_is_lost() {
     let (reviewed, won) = (told("under_review", 0), told("won", 0));
     assert_eq!(arena.deliver(&created).await.status, 204);
     assert_eq!(state(mei).await, (json!("open"), false));
-    let page = admin.get(&format!("/admin/orders/{mei}?lang=en")).await;
-    assert!(page.text().contains("Payment disputed") && page.text().contains("Answer by"), "{page:?}");
+    admin.get(&format!("/admin/orders/{mei}?lang=en")).await.has(&["Payment disputed", "Answer by"]);
     for event in [&won, &reviewed, &won] {
         assert_eq!(arena.deliver(event).await.status, 204);
         assert_eq!(state(mei).await, (json!("won"), true));
@@ -412,17 +364,14 @@ async fn dispute_is_followed_to_its_end_although_every_webhook_of_it_is_lost() {
     told("lost", 1);
     assert_eq!(shown().await, (json!("lost"), json!(PRICE)));
     assert_eq!(arena.shop.cases().await, [Disputed], "staff see it until they settle it");
-    let list = admin.get("/admin/orders?show=payments&lang=zh").await;
-    assert!(list.text().contains("败诉"), "{list:?}");
+    admin.get("/admin/orders?show=payments&lang=zh").await.has(&["败诉"]);
 }
 
 #[tokio::test]
 async fn only_webhooks_signed_by_stripe_within_five_minutes_count() {
     let secrets = ["whsec_9876543210", SECRET].map(SecretString::from);
     let rotating = |config: &mut Config| config.payments.stripe.as_mut().unwrap().webhook_secrets = secrets.to_vec();
-    let arena = open_with(rotating).await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (arena, sale) = open_with(rotating).await.selling(3).await;
     let (mei, url, session) = arena.begin("mei", &sale).await;
     let events = arena.pay(&session).await;
     let by = |secret: &str| json!({"secret": secret});
@@ -430,8 +379,7 @@ async fn only_webhooks_signed_by_stripe_within_five_minutes_count() {
         let refused = arena.deliver_signed(&events[0], ago, by(secret)).await;
         assert_eq!(refused.problem(), problem(401, "bad_signature"), "{secret} {ago}");
     }
-    let bare = arena.shop.visitor().post("/api/webhooks/payments/stripe", events[0].clone()).await;
-    assert_eq!(bare.problem(), problem(401, "bad_signature"));
+    arena.shop.visitor().post("/api/webhooks/payments/stripe", events[0].clone()).await.refuses(401, "bad_signature");
     assert_eq!(status_of(&mei, &url).await, "unpaid");
     assert_eq!(arena.deliver_signed(&events[0], 300, by("whsec_9876543210")).await.status, 204, "the next secret");
     assert_eq!(status_of(&mei, &url).await, "paid");
@@ -440,9 +388,7 @@ async fn only_webhooks_signed_by_stripe_within_five_minutes_count() {
 
 #[tokio::test]
 async fn session_is_begun_once_although_its_answer_is_lost() {
-    let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (arena, sale) = open().await.selling(3).await;
     arena.fake.lie("POST /v1/checkout/sessions", "drop", 1);
     let (mei, url, _) = arena.begin("mei", &sale).await;
     assert_eq!(arena.fake.state()["sessions"].as_array().unwrap().len(), 1, "the same request was repeated");
@@ -452,8 +398,7 @@ async fn session_is_begun_once_although_its_answer_is_lost() {
     assert_eq!(arena.fake.state()["sessions"].as_array().unwrap().len(), 2);
     // A fault after the session was made: the shopper gets no address, and the next try makes another session.
     arena.fake.lie("POST /v1/checkout/sessions", 500, 1);
-    let failed = mei.post(&format!("{url}/payments"), json!({})).await;
-    assert_eq!(failed.problem(), problem(503, "unavailable"));
+    mei.post(&format!("{url}/payments"), json!({})).await.refuses(503, "unavailable");
     arena.fake.lie("POST /v1/checkout/sessions", 429, 1);
     assert_eq!(mei.post(&format!("{url}/payments"), json!({})).await.problem(), problem(503, "unavailable"));
     let session = arena.again(&mei, &url).await;

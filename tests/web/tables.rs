@@ -73,8 +73,7 @@ async fn accounts_and_log_have_orders_of_their_own() {
 #[tokio::test]
 async fn search_says_what_it_found_together_and_leaves_columns_out() {
     shop_with_orders!(shop, admin, sale, orders: 3);
-    let found = admin.get(&format!("/admin/orders?lang=en&sale={sale}")).await;
-    assert!(found.text().contains("3 orders, 3 units, ¥5,997"), "{}", found.text());
+    let found = admin.get(&format!("/admin/orders?lang=en&sale={sale}")).await.has(&["3 orders, 3 units, ¥5,997"]);
     assert!(!admin.get("/admin/orders?lang=en").await.text().contains("class=\"totals\""), "not without a filter");
     let narrow = admin.get("/admin/orders?lang=en&hide=amount,user").await;
     assert_eq!(listed(&narrow).len(), orders.len());
@@ -102,11 +101,9 @@ async fn view_is_saved_opened_renamed_and_deleted_by_its_owner_alone() {
     let id = page.text().split("/admin/views/").nth(2).unwrap()[..36].to_owned();
 
     for (query, name, notice) in [("status=lost", "x", "bad_query"), ("sale=x", "x", "bad_query")] {
-        let refused = save(&admin, "orders", query, name).await;
-        assert!(refused.leads_to(&format!("/admin/orders?lang=en&view={notice}")), "{refused:?}");
+        save(&admin, "orders", query, name).await.leads(&format!("/admin/orders?lang=en&view={notice}"));
     }
-    let unnamed = save(&admin, "log", "action=edit", &"x".repeat(41)).await;
-    assert!(unnamed.leads_to("/admin/log?lang=en&action=edit&view=bad_name"), "{unnamed:?}");
+    save(&admin, "log", "action=edit", &"x".repeat(41)).await.leads("/admin/log?lang=en&action=edit&view=bad_name");
     assert_eq!(save(&admin, "planets", "", "x").await.status, 422);
 
     assert_eq!(other.send_form(&format!("/admin/views/{id}/rename?lang=en"), "name=mine").await.status, 404);
@@ -117,8 +114,7 @@ async fn view_is_saved_opened_renamed_and_deleted_by_its_owner_alone() {
     let renamed = admin.send_form(&format!("/admin/views/{id}/rename?lang=en"), "name=Parcels").await;
     assert!(renamed.leads_to("/admin/orders?lang=en&status=paid&view=renamed"), "{renamed:?}");
     assert!(admin.get("/admin/orders?lang=en").await.text().contains("<bdi>Parcels</bdi>"));
-    let deleted = admin.send_form(&format!("/admin/views/{id}/delete?lang=en"), "").await;
-    assert!(deleted.leads_to("/admin/orders?lang=en&view=deleted"));
+    admin.send_form(&format!("/admin/views/{id}/delete?lang=en"), "").await.leads("/admin/orders?lang=en&view=deleted");
     assert!(!admin.get("/admin/orders?lang=en").await.text().contains("Parcels"));
     for n in 0..19 {
         assert!(
@@ -135,16 +131,12 @@ async fn batch_tells_before_and_after_what_happens_to_each_order() {
     let mut orders = orders;
     let payer = shop.shopper("payer").await;
     orders.push(paid_order(&shop, &payer, &sale).await.0);
-    let summary = admin.send_form("/admin/orders/bulk?lang=en", &picked(&orders, "cancel")).await;
-    assert!(
-        summary.is_page(200) && summary.text().contains("2 orders will be cancelled. Left out: 1."),
-        "{}",
-        summary.text()
-    );
-    assert!(summary.text().contains("its status is “Paid”"));
+    admin
+        .send_form("/admin/orders/bulk?lang=en", &picked(&orders, "cancel"))
+        .await
+        .shows(200, &["2 orders will be cancelled. Left out: 1.", "its status is “Paid”"]);
     let ids = format!("ids={}", orders.join("+"));
-    let unsure = admin.send_form("/admin/orders/bulk/cancel?lang=en", &format!("{ids}&reason=late")).await;
-    assert!(unsure.is_page(422), "{unsure:?}");
+    admin.send_form("/admin/orders/bulk/cancel?lang=en", &format!("{ids}&reason=late")).await.shows(422, &[]);
     let done = admin.send_form("/admin/orders/bulk/cancel?lang=en", &format!("{ids}&reason=late&confirm=yes")).await;
     assert!(done.is_page(200) && done.text().contains("Done: 2. Not done: 1."), "{}", done.text());
     assert!(done.text().contains("changed meanwhile, left alone"), "the paid one stays");
@@ -166,14 +158,12 @@ async fn held_orders_are_released_again_by_the_undo() {
     let held = admin.send_form("/admin/orders/bulk/hold?lang=en", &form).await;
     assert!(held.text().contains("Done: 2. Not done: 0.") && held.text().contains("Undo: Release"), "{}", held.text());
     assert_eq!(listed(&admin.get("/admin/orders?lang=en&held=true").await).len(), 2);
-    let refused = admin.send_form("/admin/orders/bulk/refund?lang=en", &form).await;
-    assert!(refused.text().contains("is held: the buyer has to be told why"), "{}", refused.text());
+    admin.send_form("/admin/orders/bulk/refund?lang=en", &form).await.has(&["is held: the buyer has to be told why"]);
     let undo = admin.send_form("/admin/orders/bulk?lang=en", &picked(&orders, "release")).await;
     assert!(undo.text().contains("2 orders will be released."));
     admin.send_form("/admin/orders/bulk/release?lang=en", &form).await;
     assert!(listed(&admin.get("/admin/orders?lang=en&held=true").await).is_empty());
-    let refunded = admin.send_form("/admin/orders/bulk/refund?lang=en", &form).await;
-    assert!(refunded.text().contains("Done: 2. Not done: 0."), "{}", refunded.text());
+    admin.send_form("/admin/orders/bulk/refund?lang=en", &form).await.has(&["Done: 2. Not done: 0."]);
 }
 
 #[tokio::test]
@@ -182,25 +172,20 @@ async fn accounts_are_blocked_together_and_the_own_one_is_left_out() {
     let ids = listed(&admin.get("/admin/users?lang=en").await);
     assert_eq!(ids.len(), 3);
     let form = format!("ids={}&reason=many+cards&confirm=yes", ids.join("+"));
-    let blocked = admin.send_form("/admin/users/bulk/block?lang=en", &form).await;
-    assert!(blocked.text().contains("Done: 2. Not done: 1."), "{}", blocked.text());
-    let summary = admin.send_form("/admin/users/bulk?lang=en", &picked(&ids, "unblock")).await;
-    assert!(
-        summary.text().contains("2 accounts will be unblocked. Left out: 1.")
-            && summary.text().contains("is not blocked")
-    );
-    let back = admin.send_form("/admin/users/bulk/unblock?lang=en", &form).await;
-    assert!(back.text().contains("Done: 2. Not done: 1."), "{}", back.text());
+    admin.send_form("/admin/users/bulk/block?lang=en", &form).await.has(&["Done: 2. Not done: 1."]);
+    admin
+        .send_form("/admin/users/bulk?lang=en", &picked(&ids, "unblock"))
+        .await
+        .has(&["2 accounts will be unblocked. Left out: 1.", "is not blocked"]);
+    admin.send_form("/admin/users/bulk/unblock?lang=en", &form).await.has(&["Done: 2. Not done: 1."]);
 }
 
 #[tokio::test]
 async fn batch_without_rows_or_with_too_many_is_refused() {
     shop_with_orders!(shop, admin, _sale, _orders: 0);
-    let none = admin.send_form("/admin/orders/bulk?lang=en", "action=hold").await;
-    assert!(none.is_page(422) && none.text().contains("Nothing is selected."));
+    admin.send_form("/admin/orders/bulk?lang=en", "action=hold").await.shows(422, &["Nothing is selected."]);
     let ids: Vec<String> = (0..101).map(|_| uuid::Uuid::now_v7().to_string()).collect();
-    let many = admin.send_form("/admin/orders/bulk?lang=en", &picked(&ids, "hold")).await;
-    assert!(many.is_page(422) && many.text().contains("At most 100 at a time."));
+    admin.send_form("/admin/orders/bulk?lang=en", &picked(&ids, "hold")).await.shows(422, &["At most 100 at a time."]);
     assert_eq!(admin.send_form("/admin/orders/bulk?lang=en", "id=1&action=hold").await.status, 422);
     assert_eq!(admin.send_form("/admin/orders/bulk?lang=en", "action=burn").await.status, 422);
     let viewer = shop.staff(&admin, "wang", Role::Viewer).await;
@@ -232,8 +217,7 @@ async fn search_finds_pages_sales_orders_and_users_that_the_role_may_see() {
     let found: Vec<String> = hits(&admin, &short).await;
     assert_eq!(found, [format!("order /admin/orders/{}?lang=en", orders[0])]);
     let encoded: String = url::form_urlencoded::byte_serialize(short.as_bytes()).collect();
-    let listed = admin.get(&format!("/admin/orders?lang=en&order={encoded}")).await;
-    assert!(listed.is_page(200) && listed.text().contains(&orders[0]), "{listed:?}");
+    admin.get(&format!("/admin/orders?lang=en&order={encoded}")).await.shows(200, &[&orders[0]]);
     assert!(!admin.get("/admin/orders?lang=en&order=0123456789ab").await.text().contains(&orders[0]));
     let found: Vec<String> = hits(&admin, "SHOPPER").await;
     assert!(found.len() == 1 && found[0].starts_with("user /admin/users/"), "{found:?}");
@@ -243,11 +227,9 @@ async fn search_finds_pages_sales_orders_and_users_that_the_role_may_see() {
     let found: Vec<String> = hits(&viewer, "").await;
     assert!(found.contains(&"page /admin/log?lang=en".to_owned()), "{found:?}");
     assert!(!found.iter().any(|hit| hit.contains("/admin/staff") || hit.contains("/new")), "{found:?}");
-    let page = admin.get("/admin/search?lang=en&q=shopper0").await;
-    assert!(page.is_page(200) && page.text().contains("<bdi>shopper0</bdi>"));
+    admin.get("/admin/search?lang=en&q=shopper0").await.shows(200, &["<bdi>shopper0</bdi>"]);
     assert!(admin.get("/admin/search?lang=en&q=nothing-of-that").await.text().contains("Nothing found."));
-    let shopper = shop.shopper("mei").await;
-    assert_eq!(shopper.get("/admin/search.json?q=a").await.status, 404);
+    assert_eq!(shop.shopper("mei").await.get("/admin/search.json?q=a").await.status, 404);
 }
 
 #[tokio::test]

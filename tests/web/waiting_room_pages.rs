@@ -3,7 +3,6 @@ use std::time::Duration;
 use super::*;
 use control::waiting_rooms::WaitingRoomSteps;
 use domain::SaleId;
-use orders::expiry::Expiry;
 
 const OPENS: &str = "2026-11-21T12:00:00Z";
 const HOUR: Duration = Duration::from_secs(3600);
@@ -11,18 +10,13 @@ const PREQUEUE: Duration = Duration::from_secs(1200);
 const GATHER: Duration = Duration::from_secs(10);
 const SEAT: Duration = Duration::from_secs(60);
 
-fn hour_before() -> Clock {
-    Clock::manual("2026-11-21T11:00:00Z".parse().unwrap())
-}
-
-async fn new_goods(admin: &TestClient<'_>) -> String {
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-    admin.post("/api/admin/goods", goods).await.json()["goods"]["id"].as_str().unwrap().to_owned()
+async fn hour_before() -> (TestShop, Clock) {
+    TestShop::open_then("2026-11-21T11:00:00Z").await
 }
 
 /// An announced sale of this many units with a waiting room.
 async fn announce(admin: &TestClient<'_>, units: i64) -> String {
-    let goods = new_goods(admin).await;
+    let goods = admin.new_goods().await;
     let (prequeue, gather, seat) = (PREQUEUE.as_secs(), GATHER.as_secs(), SEAT.as_secs());
     let fields = format!(
         "goods_id={goods}&price=1999&total={units}&per_user_limit=1&opens_at={OPENS}&mode=queue&\
@@ -44,15 +38,13 @@ async fn move_on(shop: &TestShop, sale: &str) {
 
 /// What the page of the turn shows, without the words that it carries for its script.
 async fn line_page(client: &TestClient<'_>, sale: &str) -> String {
-    let page = client.get(&format!("/en/sales/{sale}/line")).await;
-    assert!(page.is_page(200), "{page:?}");
+    let page = client.get(&format!("/en/sales/{sale}/line")).await.shows(200, &[]);
     assert_eq!(page.header("cache-control"), "no-store");
     page.text().split_once("<template id=\"words\"").unwrap().0.to_owned()
 }
 
 async fn join(client: &TestClient<'_>, sale: &str) -> String {
-    let joined = client.send_form(&format!("/en/sales/{sale}/place"), "pass=").await;
-    assert!(joined.leads_to(&format!("/en/sales/{sale}/line")), "{joined:?}");
+    client.send_form(&format!("/en/sales/{sale}/place"), "pass=").await.leads(&format!("/en/sales/{sale}/line"));
     line_page(client, sale).await
 }
 
@@ -90,8 +82,7 @@ async fn draw_order<'a, 'b>(
 
 #[tokio::test]
 async fn page_of_the_turn_says_what_is_true_in_every_state() {
-    let clock = hour_before();
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = hour_before().await;
     let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
     let sale = announce(&admin, 1).await;
     move_on(&shop, &sale).await;
@@ -125,10 +116,7 @@ async fn page_of_the_turn_says_what_is_true_in_every_state() {
 
     let order = first.get("/api/orders").await.json()["orders"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(first.post(&format!("/api/sales/{sale}/orders/{order}/cancel"), json!({})).await.status, 200);
-    Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone())
-        .release()
-        .await
-        .unwrap();
+    shop.parts.expiry().release().await.unwrap();
     clock.advance(SEAT + Duration::from_secs(10));
     move_on(&shop, &sale).await;
     assert!(line_page(second, &sale).await.contains("It’s your turn!"), "what was left goes to the next");
@@ -140,8 +128,7 @@ async fn page_of_the_turn_says_what_is_true_in_every_state() {
     move_on(&shop, &sale).await;
     assert!(line_page(second, &sale).await.contains("Your time to buy has passed"));
     assert!(join(second, &sale).await.contains("Your place is being drawn"), "it comes after those who are in");
-    let stop = format!("confirm=yes&typed={sale}");
-    assert_eq!(admin.send_form(&format!("/admin/sales/{sale}/stop?lang=en"), &stop).await.status, 303);
+    admin.send_form(&format!("/admin/sales/{sale}/stop?lang=en"), &format!("confirm=yes&typed={sale}")).await.is(303);
     move_on(&shop, &sale).await;
     let ended = line_page(second, &sale).await;
     assert!(ended.contains("This sale has ended") && ended.contains("See other sales"));
@@ -155,8 +142,7 @@ fn data<'a>(page: &'a str, name: &str) -> Option<&'a str> {
 
 #[tokio::test]
 async fn place_that_the_shop_lost_comes_back_for_its_pass_and_is_next() {
-    let clock = hour_before();
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = hour_before().await;
     let (sale, mei, lei) = two_wait(&shop, &clock).await;
     let (first, _) = draw_order(&shop, &clock, &sale, [&mei, &lei]).await;
     let before = line_page(first, &sale).await;
@@ -174,13 +160,11 @@ async fn place_that_the_shop_lost_comes_back_for_its_pass_and_is_next() {
 
 #[tokio::test]
 async fn form_without_a_turn_is_refused_and_leads_back_to_the_line() {
-    let clock = hour_before();
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = hour_before().await;
     let (sale, mei, lei) = two_wait(&shop, &clock).await;
     let (first, second) = draw_order(&shop, &clock, &sale, [&mei, &lei]).await;
     let buy = format!("/en/sales/{sale}/buy");
-    let early = second.send_form(&buy, "quantity=1").await;
-    assert!(early.is_page(409) && early.text().contains("Not your turn"), "{early:?}");
+    second.send_form(&buy, "quantity=1").await.shows(409, &["Not your turn"]);
     let stolen = token(&line_page(first, &sale).await).unwrap();
     let stolen = second.send_form(&buy, &format!("quantity=1&token={stolen}")).await;
     assert!(stolen.is_page(403) && stolen.text().contains(&format!("href=\"/en/sales/{sale}/line\"")), "{stolen:?}");
@@ -192,21 +176,17 @@ async fn form_without_a_turn_is_refused_and_leads_back_to_the_line() {
 
 #[tokio::test]
 async fn pages_of_a_sale_lead_to_its_waiting_room() {
-    let clock = hour_before();
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, _) = hour_before().await;
     let admin = shop.admin().await;
     let sale = announce(&admin, 1).await;
     move_on(&shop, &sale).await;
     shop.publish();
-    let page = shop.visitor().get(&format!("/en/sales/{sale}")).await;
-    assert!(
-        page.text().contains(&format!(r#"action="/en/sales/{sale}/place""#))
-            && page.text().contains("Enter the waiting room")
-    );
-    assert!(
-        !page.text().contains("/static/sale.") && page.text().contains("/static/waiting_room."),
-        "nothing races here"
-    );
+    // Nothing races here.
+    shop.visitor()
+        .get(&format!("/en/sales/{sale}"))
+        .await
+        .has(&[&format!(r#"action="/en/sales/{sale}/place""#), "Enter the waiting room", "/static/waiting_room."])
+        .lacks(&["/static/sale."]);
     assert!(shop.visitor().get("/en/").await.text().contains(r#"data-joining="2026-11-21T11:40:00Z""#));
     let visitor = shop.visitor().send_form(&format!("/en/sales/{sale}/place"), "").await;
     assert_eq!(visitor.status, 303, "a visitor logs in first");
@@ -218,8 +198,7 @@ async fn pages_of_a_sale_lead_to_its_waiting_room() {
 
 #[tokio::test]
 async fn staff_hold_and_bound_the_calls() {
-    let clock = hour_before();
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = hour_before().await;
     let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
     let sale = announce(&admin, 2).await;
     clock.advance(HOUR - PREQUEUE);
@@ -235,8 +214,7 @@ async fn staff_hold_and_bound_the_calls() {
         assert!(line_page(client, &sale).await.contains("Calls are on hold for now"));
     }
     let cockpit = format!("/admin/sales/{sale}");
-    let page = admin.get(&format!("{cockpit}?lang=en")).await;
-    assert!(page.text().contains("Calls are on hold") && page.text().contains("Resume calls"), "{page:?}");
+    admin.get(&format!("{cockpit}?lang=en")).await.has(&["Calls are on hold", "Resume calls"]);
 
     let done = |what: &str| format!("{cockpit}?lang=en&done={what}&sale={sale}");
     assert!(admin.send_form(&format!("{cockpit}/queue?lang=en"), "to=resume").await.leads_to(&done("calls_resumed")));
@@ -258,8 +236,7 @@ async fn staff_hold_and_bound_the_calls() {
     assert_eq!(admin.post(&api, json!({"per_minute": 0})).await.problem(), problem(422, "invalid"));
     assert!(admin.send_form(&format!("{cockpit}/queue?lang=en"), "to=pace&per_minute=many").await.is_page(422));
     let rush = shop.open_sale(&admin, 5).await;
-    let refused = admin.post(&format!("/api/admin/sales/{rush}/queue"), json!({"held": true})).await;
-    assert_eq!(refused.problem(), problem(404, "no_such_queue"));
+    admin.post(&format!("/api/admin/sales/{rush}/queue"), json!({"held": true})).await.refuses(404, "no_such_queue");
     let log = admin.get(&format!("/api/admin/audit-log?action=pace&subject=sale%20{sale}")).await.json();
     let after: Vec<_> = log["entries"].as_array().unwrap().iter().map(|line| line["after"].to_string()).collect();
     assert_eq!(after.len(), 3, "{after:?}");
@@ -269,7 +246,7 @@ async fn staff_hold_and_bound_the_calls() {
 async fn form_of_a_sale_makes_a_waiting_room() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    let goods = new_goods(&admin).await;
+    let goods = admin.new_goods().await;
     let fields = format!(
         "goods_id={goods}&price=1999&total=60&per_user_limit=1&opens_at=2099-01-01T00:00:00Z&expected_accounts=6000&\
          mode=queue"
@@ -282,6 +259,5 @@ async fn form_of_a_sale_makes_a_waiting_room() {
     let plan = made.mode.waiting_room_plan().unwrap();
     assert_eq!((plan.prequeue_s, plan.gather_s, plan.seat_s), (1_800, 10, 240));
     assert!(made.spread().is_none(), "a shopper who is called waits for no moment");
-    let form = admin.get("/admin/sales/1/edit?lang=en").await;
-    assert!(form.text().contains(r#"value="queue" checked>"#) && form.text().contains(r#"value="4 min""#));
+    admin.get("/admin/sales/1/edit?lang=en").await.has(&[r#"value="queue" checked>"#, r#"value="4 min""#]);
 }

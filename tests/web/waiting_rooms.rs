@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::support::sorted;
 use super::*;
 use base::config::ServiceAddress;
 use base::signing::ShopSecret;
@@ -11,7 +12,6 @@ use engine::eligibility::Eligibility;
 use engine::redis::connection;
 use engine::waiting_rooms::places::Gathering;
 use engine::waiting_rooms::{JoinRefusal, WaitingRooms};
-use orders::expiry::Expiry;
 use secrecy::SecretString;
 
 const OPENS: &str = "2026-11-21T12:00:00Z";
@@ -21,8 +21,8 @@ const SEAT: Duration = Duration::from_secs(60);
 /// How long a segment of latecomers stays open.
 const SEGMENT: Duration = Duration::from_secs(12);
 
-fn hour_before() -> Clock {
-    Clock::manual("2026-11-21T11:00:00Z".parse().unwrap())
+async fn hour_before() -> (TestShop, Clock) {
+    TestShop::open_then("2026-11-21T11:00:00Z").await
 }
 
 fn id(sale: &str) -> SaleId {
@@ -31,22 +31,15 @@ fn id(sale: &str) -> SaleId {
 
 /// An announced sale with a waiting room.
 pub(super) async fn announce(admin: &TestClient<'_>, units: i64) -> String {
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-    let goods = admin.post("/api/admin/goods", goods).await.json();
-    let sale = json!({
-        "goods_id": goods["goods"]["id"], "price": {"amount": 199_900, "currency": "CNY"}, "total": units,
-        "per_user_limit": 1, "opens_at": OPENS, "mode": "queue", "queue_prequeue_s": PREQUEUE.as_secs(),
-        "queue_gather_s": GATHER.as_secs(), "queue_seat_s": SEAT.as_secs(),
-    });
-    let answer = admin.post("/api/admin/sales", sale).await;
-    assert_eq!(answer.status, 201, "{answer:?}");
-    answer.json()["sale"]["id"].as_str().unwrap().to_owned()
+    let [prequeue, gather, seat] = [PREQUEUE, GATHER, SEAT].map(|time| time.as_secs());
+    let sale = json!({"total": units, "opens_at": OPENS, "mode": "queue", "queue_prequeue_s": prequeue,
+        "queue_gather_s": gather, "queue_seat_s": seat});
+    admin.new_sale(sale).await
 }
 
 /// A shop with a sale whose waiting room has just opened.
 pub(super) async fn joining(units: i64) -> (TestShop, Clock, String) {
-    let clock = hour_before();
-    let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
+    let (shop, clock) = hour_before().await;
     let sale = announce(&shop.admin().await, units).await;
     clock.advance(Duration::from_secs(3600) - PREQUEUE);
     (shop, clock, sale)
@@ -67,16 +60,12 @@ pub(super) async fn step(shop: &TestShop) {
 }
 
 async fn release(shop: &TestShop) {
-    let expiry = Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone());
-    expiry.cancel_overdue().await.unwrap();
-    expiry.release().await.unwrap();
+    shop.expire().await;
     shop.parts.gate.refresh().await;
 }
 
 pub(super) async fn join(client: &TestClient<'_>, sale: &str) -> Value {
-    let answer = client.post(&format!("/api/sales/{sale}/place"), json!({})).await;
-    assert_eq!(answer.status, 201, "{answer:?}");
-    answer.json()
+    client.post(&format!("/api/sales/{sale}/place"), json!({})).await.is(201).json()
 }
 
 async fn own(client: &TestClient<'_>, sale: &str) -> Value {
@@ -165,8 +154,7 @@ async fn shoppers_are_called_in_the_order_of_the_seed_and_only_they_buy() {
 
     for stranger in &ordered[3..] {
         assert_eq!(buy(stranger, &sale).await.as_deref(), Some("not_called"));
-        let form = stranger.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await;
-        assert!(form.is_page(409), "{form:?}");
+        stranger.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await.shows(409, &[]);
     }
     for called in &ordered[..2] {
         assert_eq!(buy(called, &sale).await, None);
@@ -264,8 +252,7 @@ async fn process_that_cannot_ask_redis_tells_no_entry_beside_one_that_redis_may_
 
 #[tokio::test]
 async fn sale_whose_waiting_room_has_places_keeps_its_mode() {
-    let clock = hour_before();
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = hour_before().await;
     let admin = shop.admin().await;
     let sale = announce(&admin, 3).await;
     clock.advance(Duration::from_secs(3600) - PREQUEUE);
@@ -276,8 +263,7 @@ async fn sale_whose_waiting_room_has_places_keeps_its_mode() {
     shop.parts.catalogue.refresh().await.unwrap();
     let mei = shop.shopper("mei").await;
     join(&mei, &sale).await;
-    let refused = edit(r#"{"mode":"rush"}"#).await;
-    assert_eq!(refused.problem(), problem(422, "invalid"));
+    let refused = edit(r#"{"mode":"rush"}"#).await.refuses(422, "invalid");
     assert_eq!(refused.json()["fields"][0], json!({"field": "mode", "code": "mode_has_places"}));
     // Nor as a draft again, whose places stay.
     assert_eq!(admin.post(&format!("/api/admin/sales/{sale}/unschedule"), json!({})).await.status, 200);
@@ -286,8 +272,7 @@ async fn sale_whose_waiting_room_has_places_keeps_its_mode() {
 
 #[tokio::test]
 async fn account_has_one_place_and_latecomers_come_after_everyone_before_the_lock() {
-    let clock = hour_before();
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = hour_before().await;
     let admin = shop.admin().await;
     let sale = announce(&admin, 1).await;
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
@@ -296,9 +281,7 @@ async fn account_has_one_place_and_latecomers_come_after_everyone_before_the_loc
     assert_eq!(mei.get(&path).await.problem(), problem(404, "not_in_queue"));
     clock.advance(Duration::from_secs(3600) - PREQUEUE);
     let (one, two) = tokio::join!(mei.post(&path, json!({})), mei.post(&path, json!({})));
-    let mut statuses = [one.status.as_u16(), two.status.as_u16()];
-    statuses.sort_unstable();
-    assert_eq!((statuses, one.json()), ([200, 201], two.json()), "two devices have one place and one pass");
+    assert_eq!((sorted(&one, &two), one.json()), ([200, 201], two.json()), "two devices have one place and one pass");
     open(&shop, &clock, &sale).await;
     clock.advance(GATHER);
     step(&shop).await;
@@ -342,8 +325,7 @@ async fn pass_restores_a_place_that_the_database_lost_and_no_turn_that_was_misse
 
 #[tokio::test]
 async fn closed_accounts_are_passed_over_and_places_stay_when_a_sale_is_postponed() {
-    let clock = hour_before();
-    let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
+    let (shop, clock) = hour_before().await;
     let admin = shop.admin().await;
     let sale = announce(&admin, 2).await;
     clock.advance(Duration::from_secs(3600) - PREQUEUE);

@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::*;
 use control::waitlists::Waitlists;
 use domain::{Bucket, SaleId, UserId, waitlist};
-use orders::expiry::Expiry;
 
 const PAYMENT_WINDOW: Duration = Duration::from_secs(1800);
 
@@ -38,8 +37,7 @@ async fn sold_out_sale_of<'a>(
 }
 
 async fn join(client: &TestClient<'_>, sale: &str, quantity: i64) -> Value {
-    let answer = client.post(&path(sale), json!({"quantity": quantity})).await;
-    assert_eq!(answer.status, 201, "{answer:?}");
+    let answer = client.post(&path(sale), json!({"quantity": quantity})).await.is(201);
     answer.json()["waitlist"].clone()
 }
 
@@ -74,15 +72,8 @@ async fn step(shop: &TestShop) {
     shop.parts.gate.refresh_winners().await;
 }
 
-async fn expire(shop: &TestShop) {
-    let expiry = Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone());
-    expiry.cancel_overdue().await.unwrap();
-    expiry.release().await.unwrap();
-}
-
 async fn cancel((client, order): &(TestClient<'_>, String), sale: &str) {
-    let answer = client.post(&format!("/api/sales/{sale}/orders/{order}/cancel"), json!({})).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
+    client.post(&format!("/api/sales/{sale}/orders/{order}/cancel"), json!({})).await.is(200);
 }
 
 fn next_segment(clock: &Clock) {
@@ -97,20 +88,14 @@ async fn many(shop: &TestShop, count: usize) -> Vec<TestClient<'_>> {
     clients
 }
 
-fn start() -> Clock {
-    Clock::manual("2026-11-25T10:00:00Z".parse().unwrap())
-}
-
-async fn shop_at(clock: &Clock) -> TestShop {
-    TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await
+async fn open() -> (TestShop, Clock) {
+    TestShop::open_then("2026-11-25T10:00:00Z").await
 }
 
 #[tokio::test]
 async fn button_of_a_sold_out_sale_says_how_fast_it_went_and_how_many_wait() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 1).await;
+    let (shop, clock) = open().await;
+    let sale = shop.sell(1).await;
     let (buyer, loser, visitor) = (shop.shopper("buyer").await, shop.shopper("loser").await, shop.visitor());
     let button = async || {
         shop.parts.gate.refresh_winners().await;
@@ -133,8 +118,7 @@ async fn button_of_a_sold_out_sale_says_how_fast_it_went_and_how_many_wait() {
 
 #[tokio::test]
 async fn returned_units_go_down_the_line_and_strangers_get_none() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let (sale, buyers) = sold_out_sale(&shop, 2).await;
     let (clients, stranger) = (many(&shop, 5).await, shop.shopper("stranger").await);
     for client in &clients {
@@ -158,7 +142,7 @@ async fn returned_units_go_down_the_line_and_strangers_get_none() {
     }
     // Units that the first two do not pay for go to the next.
     clock.advance(PAYMENT_WINDOW + Duration::from_secs(1));
-    expire(&shop).await;
+    shop.expire().await;
     assert_eq!(stranger.buy(&sale, 1).await.problem(), problem(409, "sold_out"));
     step(&shop).await;
     let mut states = Vec::new();
@@ -177,8 +161,7 @@ async fn stock_itself_grants_strangers_none_of_the_units_that_are_waited_for() {
     use domain::claim::{Claim, Decision, Refusal};
     use domain::{Bucket, OrderId, UserId};
     use engine::batching::Batch;
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, _) = open().await;
     let (sale, buyers) = sold_out_sale(&shop, 1).await;
     let waiter = shop.shopper("waiter").await;
     join(&waiter, &sale, 1).await;
@@ -193,15 +176,14 @@ async fn stock_itself_grants_strangers_none_of_the_units_that_are_waited_for() {
         [Decision::Refused(Refusal::SoldOut); 2]
     );
     // The last waiting account leaves, so the unit is on sale again.
-    assert_eq!(waiter.send("DELETE", &path(&sale), &[], "").await.status, 204);
+    assert_eq!(waiter.delete(&path(&sale)).await.status, 204);
     let decided = stock.reserve(&[Batch { bucket, claims: vec![claim()] }]).await.remove(0).unwrap();
     assert!(matches!(decided[..], [Decision::Granted(_)]), "{decided:?}");
 }
 
 #[tokio::test]
 async fn accounts_of_one_segment_are_called_only_once_it_is_over() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let (sale, buyers) = sold_out_sale(&shop, 1).await;
     let clients = many(&shop, 4).await;
     join(&clients[0], &sale, 1).await;
@@ -221,8 +203,7 @@ async fn accounts_of_one_segment_are_called_only_once_it_is_over() {
 #[tokio::test]
 async fn segment_begins_with_the_first_join_and_lasts_its_whole_length() {
     // Whole multiples of ten seconds mean nothing.
-    let clock = Clock::manual("2026-11-25T10:00:09.900Z".parse().unwrap());
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = TestShop::open_then("2026-11-25T10:00:09.900Z").await;
     let (sale, buyers) = sold_out_sale(&shop, 1).await;
     let clients = many(&shop, 4).await;
     join(&clients[0], &sale, 1).await;
@@ -243,8 +224,7 @@ async fn segment_begins_with_the_first_join_and_lasts_its_whole_length() {
 
 #[tokio::test]
 async fn account_that_leaves_and_joins_again_keeps_units_from_nobody() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let (sale, buyers) = sold_out_sale(&shop, 3).await;
     let clients = many(&shop, 5).await;
     let buy = async |client: &TestClient<'_>| {
@@ -262,7 +242,7 @@ async fn account_that_leaves_and_joins_again_keeps_units_from_nobody() {
     assert_eq!(bought, [202, 202, 409], "one unit is kept for one account");
     // Its segment is over before data control looks, and it begins another one.
     next_segment(&clock);
-    assert_eq!(clients[0].send("DELETE", &path(&sale), &[], "").await.status, 204);
+    assert_eq!(clients[0].delete(&path(&sale)).await.status, 204);
     join(&clients[0], &sale, 1).await;
     assert_eq!(own(&clients[0], &sale).await["state"], "waiting");
     assert_eq!(buy(&clients[4]).await, 202, "its unit is on sale");
@@ -277,8 +257,7 @@ async fn account_that_leaves_and_joins_again_keeps_units_from_nobody() {
 
 #[tokio::test]
 async fn joining_is_for_accounts_without_an_order_of_a_sale_that_is_sold_out() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let admin = shop.admin().await;
     let open = shop.open_sale(&admin, 2).await;
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
@@ -297,15 +276,14 @@ async fn joining_is_for_accounts_without_an_order_of_a_sale_that_is_sold_out() {
     assert_eq!(ask(&mei, &open, 0).await, problem(422, "bad_quantity"));
     assert_eq!(ask(&mei, &open, 3).await, problem(422, "over_limit"));
     assert_eq!(mei.get(&path(&open)).await.problem(), problem(404, "not_waiting"));
-    assert_eq!(mei.send("DELETE", &path(&open), &[], "").await.problem(), problem(404, "not_waiting"));
+    assert_eq!(mei.delete(&path(&open)).await.problem(), problem(404, "not_waiting"));
 
     let joined = join(&mei, &open, 2).await;
     assert_eq!((&joined["position"], &joined["ahead"], &joined["quantity"]), (&json!(1), &json!(0), &json!(2)));
-    let again = mei.post(&path(&open), json!({"quantity": 1})).await;
-    assert_eq!(again.status, 200);
+    let again = mei.post(&path(&open), json!({"quantity": 1})).await.is(200);
     assert_eq!(again.json()["waitlist"], joined, "place and quantity stay");
     for _ in 0..2 {
-        assert_eq!(mei.send("DELETE", &path(&open), &[], "").await.status, 204);
+        assert_eq!(mei.delete(&path(&open)).await.status, 204);
     }
     assert_eq!(own(&mei, &open).await["state"], "left");
     assert_eq!(join(&mei, &open, 1).await["state"], "waiting", "it may join again");
@@ -324,8 +302,7 @@ async fn joining_is_for_accounts_without_an_order_of_a_sale_that_is_sold_out() {
 
 #[tokio::test]
 async fn offer_has_as_many_units_as_are_wanted_and_left() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let (sale, buyers) = sold_out_sale(&shop, 3).await;
     let clients = many(&shop, 2).await;
     let line = line_up(&clients, &sale, 2).await;
@@ -341,8 +318,7 @@ async fn offer_has_as_many_units_as_are_wanted_and_left() {
 
 #[tokio::test]
 async fn closed_accounts_and_those_with_an_order_are_skipped() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let (sale, buyers) = sold_out_sale(&shop, 1).await;
     let clients = many(&shop, 3).await;
     let line = line_up(&clients, &sale, 1).await;
@@ -357,8 +333,7 @@ async fn closed_accounts_and_those_with_an_order_are_skipped() {
 
 #[tokio::test]
 async fn paused_sale_keeps_its_line_and_added_units_go_to_it_first() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let (admin, clients) = (shop.admin().await, many(&shop, 2).await);
     let (sale, buyers) = sold_out_sale_of(&shop, &admin, 1).await;
     let line = line_up(&clients, &sale, 1).await;
@@ -383,8 +358,7 @@ async fn paused_sale_keeps_its_line_and_added_units_go_to_it_first() {
 /// The database has the last word: an offer that it has no room for does not count.
 #[tokio::test]
 async fn account_whose_offer_is_rejected_waits_on_in_its_place() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let (sale, buyers) = sold_out_sale(&shop, 1).await;
     let (store, id) = (&shop.parts.store, SaleId(sale.parse().unwrap()));
     let mei = shop.shopper("mei").await;
@@ -409,8 +383,7 @@ async fn account_whose_offer_is_rejected_waits_on_in_its_place() {
 /// A server of a Redis Cluster is away, and the first accounts on the waitlist are those of its bucket.
 #[tokio::test]
 async fn accounts_of_a_bucket_that_stands_still_are_passed_over() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let (sale, _) = sold_out_sale(&shop, 1).await;
     let (store, id) = (&shop.parts.store, SaleId(sale.parse().unwrap()));
     let mut of_sale = store.sales().get(id).await.unwrap().unwrap();
@@ -440,8 +413,7 @@ async fn accounts_of_a_bucket_that_stands_still_are_passed_over() {
 
 #[tokio::test]
 async fn audit_finds_accounts_that_were_passed_over() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let (sale, buyers) = sold_out_sale(&shop, 1).await;
     let clients = many(&shop, 3).await;
     for client in &clients {
@@ -463,8 +435,7 @@ async fn audit_finds_accounts_that_were_passed_over() {
 
 #[tokio::test]
 async fn cockpit_counts_those_who_wait_and_their_open_offers() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
+    let (shop, clock) = open().await;
     let admin = shop.admin().await;
     let (sale, buyers) = sold_out_sale_of(&shop, &admin, 1).await;
     for client in &many(&shop, 3).await {
@@ -473,7 +444,6 @@ async fn cockpit_counts_those_who_wait_and_their_open_offers() {
     next_segment(&clock);
     cancel(&buyers[0], &sale).await;
     step(&shop).await;
-    let page = admin.get(&format!("/admin/sales/{sale}?lang=en")).await;
-    assert!(page.text().contains(r#"<dd data-key="sale.waiting">2</dd>"#), "{}", page.text());
+    let page = admin.get(&format!("/admin/sales/{sale}?lang=en")).await.has(&[r#"<dd data-key="sale.waiting">2</dd>"#]);
     assert!(page.text().contains(r#"<dd data-key="sale.open_offers">1</dd>"#), "{}", page.text());
 }

@@ -4,8 +4,7 @@ use super::*;
 /// Fills a wallet by a top-up that the provider captured.
 pub async fn fill(shop: &TestShop, who: &TestClient<'_>, amount: i64) {
     let wanted = json!({"amount": {"amount": amount, "currency": "CNY"}});
-    let begun = who.post("/api/wallet/top-ups?lang=en", wanted).await;
-    assert_eq!(begun.status, 201, "{begun:?}");
+    let begun = who.post("/api/wallet/top-ups?lang=en", wanted).await.is(201);
     let payment: PaymentId = begun.json()["payment"]["id"].as_str().unwrap().parse().unwrap();
     assert!(begun.json()["checkout_url"].as_str().unwrap().ends_with(&format!("/sandbox/cashier/{payment}")));
     assert!(matches!(shop.make_payment(payment).await, CaptureOutcome::ToppedUp(_)));
@@ -17,9 +16,8 @@ async fn balance(who: &TestClient<'_>) -> i64 {
 
 #[tokio::test]
 async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
     let receipt = mei.buy(&sale, 1).await.json();
     let (order, url) = (receipt["order"]["id"].as_str().unwrap(), receipt["status_url"].as_str().unwrap());
     let pay = async || mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await;
@@ -29,8 +27,7 @@ async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
     fill(&shop, &mei, 200_000).await;
     assert!(mei.get(&format!("/en/orders/{sale}/{order}")).await.text().contains("value=\"wallet\""));
     let wang = shop.shopper("wang").await;
-    let theirs = wang.post(&format!("{url}/payments"), json!({"from": "wallet"})).await;
-    assert_eq!(theirs.problem(), problem(404, "not_found"));
+    wang.post(&format!("{url}/payments"), json!({"from": "wallet"})).await.refuses(404, "not_found");
     let wrong = mei.post(&format!("{url}/payments"), json!({"from": "purse"})).await;
     assert_eq!((wrong.status.as_u16(), wrong.json()["fields"][0]["field"].as_str()), (422, Some("from")));
 
@@ -44,8 +41,7 @@ async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
     assert!(case.text().contains("<dd>Wallet</dd>"), "the console says where the money came from");
     assert_audit_finds_nothing(&shop).await;
 
-    let reason = json!({"reason": "broken"});
-    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), reason).await.status, 200);
+    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await.is(200);
     let due = shop.parts.store.payments().refunds_due(10).await.unwrap();
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
     // Another process applies the same refund.
@@ -57,15 +53,12 @@ async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
 
 #[tokio::test]
 async fn top_up_for_a_sale_covers_its_price_and_leads_back() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
+    let (shop, sale) = TestShop::open().await.selling(2).await;
+    let mei = shop.shopper("mei").await;
     fill(&shop, &mei, 100_000).await;
-    let form = mei.get(&format!("/en/wallet?sale={sale}")).await;
-    assert!(form.text().contains("value=\"999.00\"") && form.text().contains("you return to the sale"), "{form:?}");
+    mei.get(&format!("/en/wallet?sale={sale}")).await.has(&["value=\"999.00\"", "you return to the sale"]);
     let begun = mei.send_form("/en/wallet/top-ups", &format!("amount=999&sale={sale}")).await;
-    let cashier = mei.get(begun.header("location")).await;
-    assert!(cashier.text().contains(&format!("href=\"/en/sales/{sale}\"")), "{cashier:?}");
+    mei.get(begun.header("location")).await.has(&[&format!("href=\"/en/sales/{sale}\"")]);
     assert!(!mei.get("/en/wallet?sale=999").await.text().contains("you return to the sale"));
 }
 
@@ -102,16 +95,13 @@ async fn wallet_lists_its_entries_page_by_page() {
     let wrong = mei.get("/api/wallet?before=yesterday").await;
     assert_eq!((wrong.status.as_u16(), wrong.code().as_str()), (422, "invalid"));
 
-    let page = mei.get("/en/wallet").await;
-    assert!(page.is_page(200), "{page:?}");
-    for part in ["-¥1,999<", "+¥100<", "Order payment", &format!("/en/orders/{sale}/{order}"), "?before="] {
-        assert!(page.text().contains(part), "{part}");
-    }
+    mei.get("/en/wallet")
+        .await
+        .shows(200, &["-¥1,999<", "+¥100<", "Order payment", &format!("/en/orders/{sale}/{order}"), "?before="]);
     assert!(mei.get(&format!("/en/wallet?before={next}")).await.text().contains("Back to newest"));
     let user = admin.get("/admin/users?lang=en&q=mei").await;
     let path = user.text().split("href=\"").find(|part| part.starts_with("/admin/users/0")).unwrap();
-    let shown = admin.get(path.split('"').next().unwrap()).await;
-    assert!(shown.text().contains("¥401<"), "the console shows the balance");
+    assert!(admin.get(path.split('"').next().unwrap()).await.text().contains("¥401<"), "the console shows the balance");
 }
 
 #[tokio::test]
@@ -136,8 +126,7 @@ async fn top_up_has_bounds() {
     let begun = mei.send_form("/en/wallet/top-ups", "amount=12.50").await;
     let cashier = begun.header("location").to_owned();
     assert!(begun.status == 303 && cashier.starts_with("/sandbox/cashier/"), "{begun:?}");
-    let page = mei.get(&cashier).await;
-    assert!(page.text().contains("¥12.50") && page.text().contains("href=\"/en/wallet\""));
+    mei.get(&cashier).await.has(&["¥12.50", "href=\"/en/wallet\""]);
     assert_eq!(balance(&mei).await, 0, "nothing has been paid yet");
 }
 
@@ -161,15 +150,13 @@ async fn wallet_is_exported_and_has_to_be_given_up_before_deletion() {
 
 #[tokio::test]
 async fn account_has_a_bounded_number_of_open_top_ups() {
-    let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
-    let shop = TestShop::open_at(&clock).await;
+    let (shop, clock) = TestShop::open_then("2026-11-18T11:06:40Z").await;
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
     let wanted = json!({"amount": {"amount": 100, "currency": "CNY"}});
     for _ in 0..20 {
         assert_eq!(mei.post("/api/wallet/top-ups", wanted.clone()).await.status, 201);
     }
-    let refused = mei.post("/api/wallet/top-ups", wanted.clone()).await;
-    assert_eq!(refused.problem(), problem(429, "rate_limited"));
+    mei.post("/api/wallet/top-ups", wanted.clone()).await.refuses(429, "rate_limited");
     assert_eq!(mei.send_form("/en/wallet/top-ups", "amount=1").await.status, 429);
     assert_eq!(lei.post("/api/wallet/top-ups", wanted.clone()).await.status, 201, "each account has its own");
     clock.advance(std::time::Duration::from_secs(30 * 60));

@@ -53,8 +53,7 @@ impl TestShop {
 }
 
 async fn added(admin: &TestClient<'_>, program: &Program, events: Value) -> (String, String) {
-    let answer = admin.post("/api/admin/webhooks", json!({"url": program.url, "events": events})).await;
-    assert_eq!(answer.status, 201, "{answer:?}");
+    let answer = admin.post("/api/admin/webhooks", json!({"url": program.url, "events": events})).await.is(201);
     let new = answer.json();
     let id = new["webhook"]["id"].as_str().unwrap().to_owned();
     assert_eq!(answer.header("location"), format!("/api/admin/webhooks/{id}"));
@@ -67,9 +66,8 @@ fn of(subject: &str, events: &[(i64, &str)]) -> Vec<(String, i64, String)> {
 
 #[tokio::test]
 async fn life_of_an_order_is_told_once_signed_and_numbered() {
-    let shop = TestShop::open().await;
+    let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
-    let sale = shop.open_sale(&admin, 5).await;
     let early = lei.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
     shop.send_events().await;
     assert_eq!(shop.execute("DELETE FROM events").await, 0, "nobody wants events yet");
@@ -172,7 +170,7 @@ async fn endpoint_gets_what_it_chose_and_again_what_it_missed() {
     let new = admin.post(&format!("{path}/rotate"), json!({})).await.json();
     assert_ne!(old["secret"], new["secret"]);
     assert_eq!(admin.post(&format!("{path}/secret"), json!({})).await.json(), new);
-    assert_eq!(admin.send("DELETE", &path, &[], "").await.status, 204);
+    assert_eq!(admin.delete(&path).await.status, 204);
     assert_eq!(admin.get(&path).await.problem(), problem(404, "not_found"));
     let log = admin.get("/api/admin/audit-log").await.json().to_string();
     for action in
@@ -195,12 +193,10 @@ async fn addresses_inside_and_unknown_events_are_refused() {
     for url in
         ["http://erp.example/", "https://10.0.0.1/", "https://localhost/", "http://127.0.0.1:1/", "https://redis/"]
     {
-        let wrong = json!([{"field": "url", "code": "bad_webhook_url"}]);
-        assert_eq!(add(url, json!(["order.*"])).await, wrong, "{url}");
+        assert_eq!(add(url, json!(["order.*"])).await, json!([{"field": "url", "code": "bad_webhook_url"}]), "{url}");
     }
     for events in [json!([]), json!(["order.lost"]), json!(["ping"])] {
-        let wrong = json!([{"field": "events", "code": "bad_events"}]);
-        assert_eq!(add("https://erp.example/", events).await, wrong);
+        assert_eq!(add("https://erp.example/", events).await, json!([{"field": "events", "code": "bad_events"}]));
     }
     for n in 0..store::MAX_ENDPOINTS {
         assert_eq!(add(&format!("https://erp.example/{n}"), json!(["order.*"])).await, json!(null));
@@ -215,30 +211,24 @@ async fn owner_adds_tests_and_deletes_an_endpoint_by_forms() {
     let admin = shop.admin().await;
     let program = Program::start().await;
     for (locale, words) in [("zh", "还没有接收地址"), ("en", "No endpoints yet")] {
-        let page = admin.get(&format!("/admin/system?show=webhooks&lang={locale}")).await;
-        assert!(page.is_page(200) && page.text().contains(words));
+        admin.get(&format!("/admin/system?show=webhooks&lang={locale}")).await.shows(200, &[words]);
     }
     let wrong = admin.send_form("/admin/webhooks?lang=en", "url=http%3A%2F%2Ferp.example&events=order.*").await;
     assert!(wrong.is_page(422) && wrong.text().contains("url-wrong") && wrong.text().contains("http://erp.example"));
-    let none = admin.send_form("/admin/webhooks?lang=en", "url=https%3A%2F%2Ferp.example").await;
-    assert!(none.is_page(422) && none.text().contains("events-wrong"));
+    admin.send_form("/admin/webhooks?lang=en", "url=https%3A%2F%2Ferp.example").await.shows(422, &["events-wrong"]);
     let form = format!("url={}&events=order.*&events=sale.ended", program.url);
-    let made = admin.send_form("/admin/webhooks?lang=en", &form).await;
-    assert!(made.is_page(200) && made.text().contains("whsec_"), "{made:?}");
+    admin.send_form("/admin/webhooks?lang=en", &form).await.shows(200, &["whsec_"]);
     let list = admin.get("/api/admin/webhooks").await.json();
     assert_eq!(list["webhooks"][0]["events"], json!(["order.*", "sale.ended"]));
     let path = format!("/admin/webhooks/{}", list["webhooks"][0]["id"].as_str().unwrap());
-    let page = admin.get(&format!("{path}?lang=en")).await;
-    assert!(page.is_page(200) && page.text().contains("Nothing was sent yet") && !page.text().contains("whsec_"));
+    admin.get(&format!("{path}?lang=en")).await.shows(200, &["Nothing was sent yet"]).lacks(&["whsec_"]);
 
     assert!(admin.send_form(&format!("{path}/test?lang=en"), "").await.leads_to(&format!("{path}?lang=en&done=test")));
     shop.send_events().await;
-    let page = admin.get(&format!("{path}?lang=zh")).await;
-    assert!(page.text().contains("已送达") && page.text().contains("<code>ping</code>"));
+    admin.get(&format!("{path}?lang=zh")).await.has(&["已送达", "<code>ping</code>"]);
     let event: Value = serde_json::from_str(&program.received.lock().unwrap()[0].1).unwrap();
     let again = format!("event={}", event["id"].as_str().unwrap());
-    let replayed = admin.send_form(&format!("{path}/replay?lang=en"), &again).await;
-    assert!(replayed.leads_to(&format!("{path}?lang=en&done=replay-1")));
+    admin.send_form(&format!("{path}/replay?lang=en"), &again).await.leads(&format!("{path}?lang=en&done=replay-1"));
     let wrong = admin.send_form(&format!("{path}/replay?lang=en"), "since=soon").await;
     assert!(
         wrong.is_page(422) && wrong.text().contains("since-wrong") && wrong.text().contains("class=\"folded\" open")
@@ -253,7 +243,6 @@ async fn owner_adds_tests_and_deletes_an_endpoint_by_forms() {
     assert!(admin.send_form(&format!("{path}/delete?lang=en"), "").await.is_page(422), "it has to be confirmed");
     let gone = admin.send_form(&format!("{path}/delete?lang=en"), "confirm=yes").await;
     assert!(gone.leads_to("/admin/system?show=webhooks&lang=en&done=delete"));
-    let list = admin.get(gone.header("location")).await;
-    assert!(list.text().contains("Endpoint deleted") && list.text().contains("No endpoints yet"));
+    admin.get(gone.header("location")).await.has(&["Endpoint deleted", "No endpoints yet"]);
     assert!(admin.get(&format!("{path}?lang=en")).await.is_page(404));
 }

@@ -68,9 +68,8 @@ async fn open_at(fake: StandIn, change: impl FnOnce(&mut WechatPayConfig)) -> Ar
 
 #[tokio::test]
 async fn payment_by_wechat_pay_is_reported_twice_and_pays_once() {
-    let arena = open().await;
+    let (arena, sale) = open().await.selling(3).await;
     let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
     let (mei, url, payment) = arena.begin("mei", &sale).await;
     let begun = &arena.fake.state()["orders"][0]["asked"];
     assert_eq!((begun["amount"]["total"].as_i64(), &begun["description"]), (Some(PRICE), &"Phone".into()), "{begun}");
@@ -130,9 +129,7 @@ async fn what_wechat_pay_reports_is_compared_with_what_was_asked_for() {
 
 #[tokio::test]
 async fn only_notices_signed_by_wechat_pay_within_five_minutes_count() {
-    let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (arena, sale) = open().await.selling(3).await;
     let (mei, url, payment) = arena.begin("mei", &sale).await;
     let event = arena.pay(&payment).await.remove(0);
     for (ago, keys) in [(301, json!({})), (-301, json!({})), (0, json!({"by": "merchant"})), (0, json!({"by": "b"}))] {
@@ -151,9 +148,7 @@ async fn only_notices_signed_by_wechat_pay_within_five_minutes_count() {
 
 #[tokio::test]
 async fn certificates_of_the_platform_may_change_at_any_time() {
-    let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (arena, sale) = open().await.selling(3).await;
     let (mei, url, payment) = arena.begin("mei", &sale).await;
     let event = arena.pay(&payment).await.remove(0);
     // A notice names a certificate that WeChat Pay does not list. Certificates are not fetched at every such notice.
@@ -191,9 +186,8 @@ async fn account_with_a_public_key_of_the_platform_needs_no_certificates() {
 /// What the answer says is not believed, so the payment begins again or the refund is made at the next attempt.
 #[tokio::test]
 async fn answers_that_wechat_pay_did_not_sign_change_nothing() {
-    let arena = open().await;
+    let (arena, sale) = open().await.selling(3).await;
     let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
     let (mei, url, payment) = arena.begin("mei", &sale).await;
     for how in ["unsigned", "forged", "stale"] {
         arena.fake.lie("POST /v3/pay/transactions/native", how, 1);
@@ -214,14 +208,10 @@ async fn answers_that_wechat_pay_did_not_sign_change_nothing() {
 
 #[tokio::test]
 async fn order_is_begun_once_although_its_answer_is_lost() {
-    let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 5).await;
+    let (arena, sale) = open().await.selling(5).await;
     for (name, how) in [("mei", json!("drop")), ("wang", json!("hang")), ("zhao", json!(500))] {
         arena.fake.lie("POST /v3/pay/transactions/native", how, 1);
-        let (who, url, payment) = arena.begin(name, &sale).await;
-        arena.deliver(&arena.pay(&payment).await[0]).await;
-        assert_eq!(status_of(&who, &url).await, "paid", "{name}");
+        arena.paid(name, &sale).await;
     }
     assert_eq!(arena.fake.state()["orders"].as_array().unwrap().len(), 3, "the same request was repeated");
     // Neither of two attempts is answered. The order exists, and is closed by its number.
@@ -235,28 +225,11 @@ async fn order_is_begun_once_although_its_answer_is_lost() {
 
 #[tokio::test]
 async fn slow_refund_ends_by_its_notice_and_a_failed_one_is_a_case() {
-    let arena = open().await;
+    let (arena, sale) = open().await.selling(5).await;
     let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 5).await;
-    for (name, outcome, expected) in [("mei", "SUCCESS", "refunded"), ("wang", "ABNORMAL", "refund_pending")] {
-        let (who, url, payment) = arena.begin(name, &sale).await;
-        arena.deliver(&arena.pay(&payment).await[0]).await;
-        let order = order_at(&who, &url).await;
-        arena.fake.ask(&json!({"do": "refunds", "status": "PROCESSING"}));
-        admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
-        assert_eq!((arena.refunds().await, arena.refunds().await), (1, 1), "asked again, and made once");
-        assert_eq!(status_of(&who, &url).await, "refund_pending");
-        let ended = arena.fake.events(json!({"do": "finish", "status": outcome}));
-        for _ in 0..2 {
-            assert_eq!(arena.deliver(&ended[0]).await.status, 204);
-        }
-        assert_eq!(status_of(&who, &url).await, expected);
-    }
-    assert_eq!((arena.shop.cases().await, arena.refunded().len()), (vec![RefundFailed], 2));
+    arena.end_slow_refunds(&sale, "PROCESSING", "SUCCESS", "ABNORMAL").await;
     // Money that the merchant does not have now may be there later.
-    let (zhao, url, payment) = arena.begin("zhao", &sale).await;
-    arena.deliver(&arena.pay(&payment).await[0]).await;
-    let order = order_at(&zhao, &url).await;
+    let order = arena.paid("zhao", &sale).await.order;
     arena.fake.ask(&json!({"do": "refunds", "status": "NOT_ENOUGH"}));
     let part = json!({"amount": {"amount": 500, "currency": "CNY"}, "to": "payer", "reason": "scratched"});
     assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund-part"), part).await.status, 200);
@@ -268,9 +241,7 @@ async fn slow_refund_ends_by_its_notice_and_a_failed_one_is_a_case() {
 
 #[tokio::test]
 async fn payer_on_a_phone_is_led_to_the_app() {
-    let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (arena, sale) = open().await.selling(3).await;
     let mei = arena.shop.shopper("mei").await;
     let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
     let begin = async |agent: &str| {
@@ -297,27 +268,20 @@ async fn payer_on_a_phone_is_led_to_the_app() {
 
 #[tokio::test]
 async fn page_shows_the_code_and_asks_at_once_when_the_payer_says_so() {
-    let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (arena, sale) = open().await.selling(3).await;
     let (mei, url, payment) = arena.begin("mei", &sale).await;
     let order = mei.get(&url).await.json();
     let order = order["order"]["id"].as_str().unwrap();
     let id = Uuid::try_parse(&payment).unwrap();
     let page = format!("/en/payments/{id}");
-    let shown = mei.get(&page).await;
-    assert!(
-        shown.text().contains("src=\"data:image/svg+xml;base64,") && shown.text().contains("I have paid"),
-        "{shown:?}"
-    );
+    mei.get(&page).await.has(&["src=\"data:image/svg+xml;base64,", "I have paid"]);
     let polled = mei.send("HEAD", &page, &[], "").await;
     assert!(polled.status == 200 && polled.header("content-length") == "0", "nothing is drawn for a poll: {polled:?}");
     arena.pay(&payment).await;
     assert_eq!(arena.shop.parts.payments.ask_due().await.unwrap(), 0, "it is not time to ask");
     assert!(arena.shop.shopper("wang").await.send_form(&format!("{page}/paid"), "").await.is_page(404));
     assert!(mei.send_form(&format!("{page}/paid"), "").await.leads_to(&format!("{page}?asked=1")));
-    let told = mei.get(&format!("{page}?asked=1")).await;
-    assert!(told.text().contains("We are asking"), "{told:?}");
+    mei.get(&format!("{page}?asked=1")).await.has(&["We are asking"]);
     assert_eq!(arena.shop.parts.payments.ask_due().await.unwrap(), 1);
     assert!(mei.get(&page).await.leads_to(&format!("/en/orders/{sale}/{order}")));
     assert_eq!(status_of(&mei, &url).await, "paid");
@@ -373,8 +337,7 @@ async fn bill_that_was_altered_or_does_not_come_settles_nothing_at_wechat_pay() 
     let day = arena.noon();
     let admin = arena.shop.admin().await;
     let sale = arena.shop.open_sale(&admin, 3).await;
-    let (_, _, payment) = arena.begin("mei", &sale).await;
-    arena.deliver(&arena.pay(&payment).await[0]).await;
+    let payment = arena.paid("mei", &sale).await.payment;
     arena.noon();
     for (at, how, reason) in [
         ("GET /v3/billdownload/file", "cut", "SHA-1"),
