@@ -151,6 +151,8 @@ struct TestClient<'a> {
 
 #[derive(Debug)]
 struct TestResponse {
+    /// Method, path and the beginning of the body of the request.
+    asked: String,
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
@@ -292,7 +294,7 @@ impl TestShop {
 
     /// An open sale of `total` units, at most two per user.
     async fn open_sale(&self, admin: &TestClient<'_>, total: i64) -> String {
-        self.open_sale_at(admin, total, json!({"amount": 199_900, "currency": "CNY"})).await
+        self.open_sale_at(admin, total, cny(199_900)).await
     }
 
     async fn open_sale_at(&self, admin: &TestClient<'_>, total: i64, price: Value) -> String {
@@ -314,10 +316,12 @@ impl TestClient<'_> {
         if let Some(cookie) = &self.cookie {
             request = request.header("cookie", cookie);
         }
-        let response = self.shop.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
+        let sent = axum::body::to_bytes(body.into(), usize::MAX).await.unwrap();
+        let asked = format!("{method} {path} {:.500}", String::from_utf8_lossy(&sent));
+        let response = self.shop.router.clone().oneshot(request.body(Body::from(sent)).unwrap()).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-        let answer = TestResponse { status: parts.status, headers: parts.headers, body };
+        let answer = TestResponse { asked, status: parts.status, headers: parts.headers, body };
         document::check(method, path, &answer);
         answer
     }
@@ -359,7 +363,7 @@ impl TestClient<'_> {
 
     /// Makes a sale with these fields, of new goods unless they say of which, and returns its id.
     async fn new_sale(&self, fields: Value) -> String {
-        let mut sale = json!({"price": {"amount": 199_900, "currency": "CNY"}, "total": 5, "per_user_limit": 1});
+        let mut sale = json!({"price": cny(199_900), "total": 5, "per_user_limit": 1});
         sale.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         if sale["goods_id"].is_null() {
             sale["goods_id"] = json!(self.new_goods().await);
@@ -443,14 +447,18 @@ impl TestResponse {
     /// Has all of these parts in its text.
     #[track_caller]
     fn has(self, parts: &[&str]) -> TestResponse {
-        parts.iter().for_each(|part| assert!(self.text().contains(part), "no {part}: {}", self.text()));
+        for part in parts {
+            assert!(self.text().contains(part), "{}: no {part}: {}", self.asked, self.text());
+        }
         self
     }
 
     /// Has none of these parts in its text.
     #[track_caller]
     fn lacks(self, parts: &[&str]) -> TestResponse {
-        parts.iter().for_each(|part| assert!(!self.text().contains(part), "{part}: {}", self.text()));
+        for part in parts {
+            assert!(!self.text().contains(part), "{}: {part}: {}", self.asked, self.text());
+        }
         self
     }
 
@@ -472,4 +480,13 @@ impl TestResponse {
 
 fn problem(status: u16, code: &str) -> (u16, String) {
     (status, code.to_owned())
+}
+
+fn cny(amount: i64) -> Value {
+    json!({"amount": amount, "currency": "CNY"})
+}
+
+/// This field of each item of a list.
+fn each(list: &Value, field: &str) -> Vec<Value> {
+    list.as_array().unwrap().iter().map(|item| item[field].clone()).collect()
 }

@@ -51,10 +51,8 @@ async fn owner_sees_where_the_parcel_is_and_confirms_its_receipt() {
     mei.send_form(&format!("{page}/received"), "").await.leads(&page);
     assert!(mei.get(&page).await.text().contains("Delivered") && !mei.get(&page).await.text().contains("/received"));
     let again = mei.post(&received, json!({})).await.json();
-    assert_eq!(
-        (&again["order"]["parcel"]["state"], &again["order"]["parcel"]["version"]),
-        (&json!("delivered"), &json!(3))
-    );
+    assert_eq!(again["order"]["parcel"]["state"], "delivered");
+    assert_eq!(again["order"]["parcel"]["version"], 3);
     assert_eq!(shop.mails().await.len(), 2, "who confirms is not told");
     admin.get(&format!("/admin/log?lang=en&subject=order+{order}")).await.has(&["was moved on", "SF1234567890"]);
 }
@@ -86,10 +84,8 @@ async fn parcel_counts_as_delivered_some_days_after_it_was_sent_and_can_then_be_
     assert_eq!((deliver().await, deliver().await), (1, 0));
     let letter = shop.letter(&shop.mails().await.pop().unwrap());
     assert!(letter.subject.contains("counts as delivered") || letter.subject.contains("视为已送达"), "{letter:?}");
-    assert!(
-        letter.text.contains("/about#contact") && letter.text.contains(&order),
-        "what to do if it did not come: {letter:?}"
-    );
+    // What to do if it did not come.
+    assert!(letter.text.contains("/about#contact") && letter.text.contains(&order), "{letter:?}");
     let (admin, mei) = (shop.log_in("admin", &password).await, shop.log_in("mei", "correct horse").await);
     assert_eq!(parcel(&mei, &url).await["state"], "delivered");
     mei.get(&format!("/en/orders/{sale}/{order}")).await.has(&["/return"]).lacks(&["counts as delivered"]);
@@ -124,11 +120,8 @@ async fn parcel_moves_only_along_its_steps_and_only_for_paid_orders() {
 
     assert_eq!(admin.post(&path(&order), sent("SF1111111")).await.status, 200);
     assert_eq!(admin.post(&path(&order), sent("SF1111111")).await.status, 200, "sent again");
-    assert_eq!(
-        ask(&order, sent("SF2222222")).await,
-        problem(409, "changed_meanwhile"),
-        "another has its number already"
-    );
+    // Another has its number already.
+    assert_eq!(ask(&order, sent("SF2222222")).await, problem(409, "changed_meanwhile"));
     let mut correction = sent("SF2222222");
     correction["version"] = json!(0);
     assert_eq!(ask(&order, correction.clone()).await, problem(409, "changed_meanwhile"));
@@ -164,7 +157,7 @@ async fn order_that_is_refunded_while_it_is_packed_is_not_sent() {
     admin.get(&format!("/admin/orders/{away}?lang=en")).await.has(&["The goods are away", "refund-part"]);
     let bulk = admin.send_form("/admin/orders/bulk?lang=en", &format!("id={away}&action=refund")).await;
     assert!(bulk.text().contains("The goods are away") && !bulk.text().contains("will be done"), "{}", bulk.text());
-    let part = json!({"reason": "x", "amount": {"amount": 199_900, "currency": "CNY"}});
+    let part = json!({"reason": "x", "amount": cny(199_900)});
     assert_eq!(admin.post(&format!("/api/admin/orders/{away}/refund-part"), part).await.status, 200);
     assert_eq!(lan.get(&away_url).await.json()["order"]["status"], "paid");
     assert_eq!(admin.post(&path(&away), json!({"state": "returned"})).await.status, 200);
@@ -198,15 +191,8 @@ async fn orders_to_pack_and_to_ship_are_found_and_moved_together() {
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
     let (one, _) = sendable_order(&shop, &mei, &sale).await;
     let (two, _) = sendable_order(&shop, &lan, &sale).await;
-    let found = async |query: &str| {
-        let json = admin.get(&format!("/api/admin/orders?{query}")).await.json();
-        json["orders"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|order| order["id"].as_str().unwrap().to_owned())
-            .collect::<Vec<_>>()
-    };
+    let found =
+        async |query: &str| each(&admin.get(&format!("/api/admin/orders?{query}")).await.json()["orders"], "id");
     assert_eq!(found("parcel=to_pack").await, [two.clone(), one.clone()]);
     assert_eq!(found("parcel=packed").await, Vec::<String>::new());
     assert_eq!(admin.get("/api/admin/orders?parcel=eaten").await.problem(), problem(422, "invalid"));
@@ -279,17 +265,13 @@ async fn file_marks_all_its_orders_as_sent_or_none() {
     admin.send("POST", at, MULTIPART, upload("")).await.shows(422, &["csv-wrong"]);
     admin.send("POST", at, MULTIPART, upload(&good)).await.shows(200, &["Ready to be marked as sent: 2"]);
     assert_eq!(parcel(&mei, &one_url).await, Value::Null);
-    let form = serde_urlencoded(&good);
+    let form = url::form_urlencoded::Serializer::new(String::new()).append_pair("csv", &good).finish();
     admin.send_form("/admin/orders/parcels/apply?lang=en", &form).await.shows(200, &["Marked as sent: 2"]);
     assert_eq!(parcel(&lan, &two_url).await["number"], "77777777");
     assert!(shop.mailed().await.contains(&mailed("parcel_shipped", "lan@shop.example")));
     let again = admin.send_form("/admin/orders/parcels/apply?lang=en", &form).await;
     assert!(again.text().contains("Marked as sent: 0. Already so before: 2."), "{}", again.text());
     assert_eq!(shop.mailed().await.len(), 2, "told once");
-}
-
-fn serde_urlencoded(csv: &str) -> String {
-    url::form_urlencoded::Serializer::new(String::new()).append_pair("csv", csv).finish()
 }
 
 #[tokio::test]

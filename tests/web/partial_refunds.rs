@@ -1,7 +1,8 @@
 //! Partial refunds: to the payer or into a wallet, never more than was paid, and in the books.
 
 use super::payment_cases::action;
-use super::support::{assert_audit_finds_nothing, paid_order, sorted};
+use super::support::{assert_audit_finds_nothing, bought, paid_order, sorted};
+use super::wallet::balance;
 use super::*;
 use domain::CaseKind;
 use domain::PaymentStatus;
@@ -10,7 +11,7 @@ use domain::ledger::LedgerAccount;
 const PRICE: i64 = 199_900;
 
 fn part(amount: i64, to: &str) -> Value {
-    json!({"amount": {"amount": amount, "currency": "CNY"}, "to": to, "reason": "scratched", "message": "Sorry! <b>"})
+    json!({"amount": cny(amount), "to": to, "reason": "scratched", "message": "Sorry! <b>"})
 }
 
 /// Makes the refunds that are due; returns their number.
@@ -27,10 +28,6 @@ async fn closing(admin: &TestClient<'_>) -> (i64, i64) {
         line.map_or(0, |line| line["closing"]["amount"].as_i64().unwrap())
     };
     (of("shop"), of("provider"))
-}
-
-async fn wallet_of(who: &TestClient<'_>) -> i64 {
-    who.get("/api/wallet").await.json()["balance"]["amount"].as_i64().unwrap()
 }
 
 #[tokio::test]
@@ -54,15 +51,13 @@ async fn order_stays_paid_while_parts_of_its_money_go_back() {
     assert_eq!(closing(&admin).await, (PRICE - 500, 500 - PRICE));
     admin.post(&path, part(700, "wallet")).await;
     refund(&shop).await;
-    assert_eq!((wallet_of(&mei).await, closing(&admin).await), (700, (PRICE - 1200, 500 - PRICE)));
+    assert_eq!((balance(&mei).await, closing(&admin).await), (700, (PRICE - 1200, 500 - PRICE)));
     assert_audit_finds_nothing(&shop).await;
 
     let seen = mei.get(&url).await.json()["order"].clone();
     assert_eq!((&seen["status"], seen["partial_refunds"].as_array().unwrap().len()), (&json!("paid"), 2));
-    assert_eq!(
-        (&seen["partial_refunds"][1]["to"], &seen["partial_refunds"][1]["message"]),
-        (&json!("wallet"), &json!("Sorry! <b>"))
-    );
+    assert_eq!(seen["partial_refunds"][1]["to"], "wallet");
+    assert_eq!(seen["partial_refunds"][1]["message"], "Sorry! <b>");
     assert!(!seen.to_string().contains("scratched"), "the reason is only for staff");
     mei.get(&format!("/en/orders/{sale}/{order}")).await.has(&[
         "Money back",
@@ -77,13 +72,8 @@ async fn order_stays_paid_while_parts_of_its_money_go_back() {
     let left = PRICE - 1200;
     let greedy = admin.post(&path, part(left + 1, "payer")).await.wrong("amount", "exceeds_payment");
     assert!(greedy.json()["detail"].as_str().unwrap().contains("¥1,987"), "{greedy:?}");
-    for wrong in [
-        json!({"amount": 0, "currency": "CNY"}),
-        json!({"amount": -5, "currency": "CNY"}),
-        json!({"amount": 5, "currency": "USD"}),
-    ] {
-        let refused = admin.post(&path, json!({"amount": wrong, "reason": "x"})).await;
-        assert_eq!(refused.problem(), problem(422, "invalid"), "{wrong}");
+    for wrong in [cny(0), cny(-5), json!({"amount": 5, "currency": "USD"})] {
+        admin.post(&path, json!({"amount": wrong, "reason": "x"})).await.refuses(422, "invalid");
     }
 
     // A whole refund asks for the amount that is left.
@@ -92,7 +82,7 @@ async fn order_stays_paid_while_parts_of_its_money_go_back() {
     assert_eq!(admin.post(&path, part(1, "payer")).await.problem(), problem(409, "not_refundable"));
     assert_eq!((refund(&shop).await, refund(&shop).await), (1, 0));
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
-    assert_eq!((wallet_of(&mei).await, closing(&admin).await), (700, (0, -700)));
+    assert_eq!((balance(&mei).await, closing(&admin).await), (700, (0, -700)));
     let journal = admin.get("/api/admin/books/journal.csv").await;
     let back: Vec<&str> =
         journal.text().lines().filter(|line| line.contains("charge_refund") && line.contains(",shop,")).collect();
@@ -108,8 +98,7 @@ async fn parts_of_a_wallet_payment_go_back_to_the_wallet() {
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     wallet::fill(&shop, &mei, PRICE).await;
     let sale = shop.open_sale(&admin, 2).await;
-    let receipt = mei.buy(&sale, 1).await.json();
-    let (url, order) = (receipt["status_url"].as_str().unwrap(), receipt["order"]["id"].as_str().unwrap());
+    let (order, url) = bought(&mei, &sale, 1).await;
     let path = format!("/api/admin/orders/{order}/refund-part");
     assert_eq!(admin.post(&path, part(1, "payer")).await.problem(), problem(409, "not_refundable"), "it is not paid");
     assert_eq!(mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await.status, 201);
@@ -118,20 +107,18 @@ async fn parts_of_a_wallet_payment_go_back_to_the_wallet() {
     let (one, two) = tokio::join!(admin.post(&path, part(half, "payer")), admin.post(&path, part(half, "wallet")));
     assert_eq!(sorted(&one, &two), [200, 422]);
     refund(&shop).await;
-    assert_eq!(wallet_of(&mei).await, half);
+    assert_eq!(balance(&mei).await, half);
     assert_eq!(admin.post(&path, part(PRICE - half, "payer")).await.status, 200, "all of it, in parts");
     assert_eq!(mei.post("/api/account/delete", json!({"password": "x"})).await.status, 422);
     refund(&shop).await;
-    assert_eq!((wallet_of(&mei).await, mei.get(url).await.json()["order"]["status"].clone()), (PRICE, json!("paid")));
+    assert_eq!((balance(&mei).await, mei.get(&url).await.json()["order"]["status"].clone()), (PRICE, json!("paid")));
     assert_audit_finds_nothing(&shop).await;
     admin.get(&format!("/admin/orders/{order}?lang=en")).await.has(&["Refund order · ¥0"]).lacks(&["/refund-part"]);
     // Nothing is left to be refunded; the units go back on sale.
     assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.status, 200);
     refund(&shop).await;
-    assert_eq!(
-        (wallet_of(&mei).await, mei.get(url).await.json()["order"]["status"].clone()),
-        (PRICE, json!("refunded"))
-    );
+    assert_eq!(balance(&mei).await, PRICE);
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
     assert_eq!(shop.parts.store.wallet().balance(LedgerAccount::Shop).await.unwrap(), 0);
     assert_audit_finds_nothing(&shop).await;
 }
@@ -181,9 +168,8 @@ async fn dispute_stops_parts_to_the_payer_until_staff_begin_them_again() {
     let path = format!("/api/admin/orders/{order}/refund-part");
     let payment = admin.post(&path, part(500, "payer")).await.json()["order"]["payments"][0]["id"].clone();
     admin.post(&path, part(700, "wallet")).await;
-    let data = json!({"payment_id": payment, "amount": {"amount": PRICE, "currency": "CNY"}});
-    assert_eq!(shop.report("msg_1", "payment.disputed", data).await.status, 204);
-    assert_eq!((refund(&shop).await, wallet_of(&mei).await), (1, 700), "a gesture pays nothing twice");
+    shop.report("msg_1", "payment.disputed", json!({"payment_id": payment, "amount": cny(PRICE)})).await.is(204);
+    assert_eq!((refund(&shop).await, balance(&mei).await), (1, 700), "a gesture pays nothing twice");
     assert_eq!(shop.cases().await, [CaseKind::Disputed, CaseKind::RefundFailed]);
     assert_eq!(admin.send_form(&action(&admin, "refund").await, "reason=agreed&confirm=yes").await.status, 303);
     assert_eq!((refund(&shop).await, shop.cases().await), (1, vec![CaseKind::Disputed]));
@@ -200,11 +186,10 @@ async fn reports_of_parts_are_compared_with_what_was_asked_for() {
     let payment = asked["order"]["payments"][0]["id"].clone();
     let id = asked["order"]["payments"][0]["partial_refunds"][0]["id"].clone();
     let foreign = admin.get(&format!("/api/admin/orders/{other}")).await.json()["order"]["payments"][0]["id"].clone();
-    let money = |amount: i64| json!({"amount": amount, "currency": "CNY"});
     let lies = [
-        json!({"payment_id": payment, "refund_id": id, "amount": money(501)}),
-        json!({"payment_id": foreign, "refund_id": id, "amount": money(500)}),
-        json!({"payment_id": payment, "refund_id": "0198c0de-0000-7000-8000-00000000dead", "amount": money(500)}),
+        json!({"payment_id": payment, "refund_id": id, "amount": cny(501)}),
+        json!({"payment_id": foreign, "refund_id": id, "amount": cny(500)}),
+        json!({"payment_id": payment, "refund_id": "0198c0de-0000-7000-8000-00000000dead", "amount": cny(500)}),
         json!({"payment_id": payment}),
     ];
     for (n, data) in lies.into_iter().enumerate() {
@@ -216,7 +201,7 @@ async fn reports_of_parts_are_compared_with_what_was_asked_for() {
     assert_eq!(due.len(), 1, "a report about another payment stops no refund");
     let pending = |order: Value| order["order"]["partial_refunds"][0]["refunded_at"].is_null();
     assert!(pending(mei.get(&url).await.json()));
-    let truth = json!({"payment_id": payment, "refund_id": id, "amount": money(500)});
+    let truth = json!({"payment_id": payment, "refund_id": id, "amount": cny(500)});
     assert_eq!(shop.report("msg_true", "refund.succeeded", truth).await.status, 204);
     assert!(!pending(mei.get(&url).await.json()));
     assert_eq!(refund(&shop).await, 0);
@@ -252,17 +237,11 @@ async fn support_refunds_a_part_by_form() {
     let (own, _) = paid_order(&shop, &sven, &sale).await;
     let own = format!("/admin/orders/{own}/refund-part?lang=en");
     sven.send_form(&own, "amount=1&reason=x&confirm=yes").await.shows(409, &["Another staff member"]);
-    let unpaid = mei_buys_again(&shop, &sale).await;
+    let (unpaid, _) = bought(&shop.shopper("mei-mei").await, &sale, 1).await;
     let refused =
         sven.send_form(&format!("/admin/orders/{unpaid}/refund-part?lang=en"), "amount=1&reason=x&confirm=yes").await;
     assert!(refused.is_page(409) && refused.text().contains("changed in the meantime"), "{refused:?}");
     assert_audit_finds_nothing(&shop).await;
-}
-
-/// An unpaid order.
-async fn mei_buys_again(shop: &TestShop, sale: &str) -> String {
-    let bought = shop.shopper("mei-mei").await.buy(sale, 1).await.json();
-    bought["order"]["id"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -287,9 +266,6 @@ async fn export_says_what_went_back_of_each_order() {
         line.rsplit(',').nth(8).unwrap().to_owned()
     };
     assert!(csv.text().lines().next().unwrap().contains(",refunded,held,"));
-    assert_eq!(
-        [refunded(&whole), refunded(&parts), refunded(&kept)],
-        ["1999.00", "11.25", "0.00"],
-        "what is under way is not back"
-    );
+    // What is under way is not back.
+    assert_eq!([refunded(&whole), refunded(&parts), refunded(&kept)], ["1999.00", "11.25", "0.00"]);
 }

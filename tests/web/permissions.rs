@@ -224,12 +224,7 @@ pub(super) const TABLE: &[(&str, &str, char)] = rows!(
     ]
 );
 
-/// Every method and path of the console in the router's sources.
-fn routes() -> BTreeSet<(String, String)> {
-    routes_in(include_str!("../../src/console/routes.rs"))
-}
-
-/// The same of one function of a router's source.
+/// Every method and path of the console in one function of a router's source.
 pub(super) fn routes_of(source: &str, function: &str) -> BTreeSet<(String, String)> {
     let body = source.split(&format!("fn {function}(")).nth(1).and_then(|rest| rest.split("\n}\n").next());
     routes_in(body.expect("the function"))
@@ -256,7 +251,7 @@ fn routes_in(source: &str) -> BTreeSet<(String, String)> {
 #[test]
 fn every_path_of_the_console_has_a_row() {
     let rows: BTreeSet<_> = TABLE.iter().map(|(method, path, _)| ((*method).to_owned(), (*path).to_owned())).collect();
-    let routes = routes();
+    let routes = routes_in(include_str!("../../src/console/routes.rs"));
     assert!(routes.len() > 30, "the source of the router could not be parsed");
     assert_eq!(routes.symmetric_difference(&rows).collect::<Vec<_>>(), Vec::<&(String, String)>::new());
 }

@@ -60,8 +60,7 @@ async fn addresses_inside_and_wrong_keys_are_refused() {
     let shop = TestShop::open().await;
     let mei = shop.shopper("mei").await;
     for endpoint in ["http://push.example/x", "https://127.0.0.1/x", "https://169.254.169.254/x", "https://redis/x"] {
-        let refused = mei.put("/api/push", browser(endpoint)).await;
-        assert_eq!(refused.json()["fields"], json!([{"field": "endpoint", "code": "bad_endpoint"}]), "{endpoint}");
+        mei.put("/api/push", browser(endpoint)).await.wrong("endpoint", "bad_endpoint");
     }
     let mut short = browser(ENDPOINT);
     short["auth"] = json!("AAAA");
@@ -113,8 +112,7 @@ async fn reminders_are_counted_and_go_with_their_account() {
 #[tokio::test]
 async fn visitors_read_the_number_of_reminders_from_memory() {
     let (shop, clock) = TestShop::open_then("2026-11-24T12:00:00Z").await;
-    let admin = shop.admin().await;
-    let sale = sale_in_an_hour(&admin, &clock, json!({})).await;
+    let sale = sale_in_an_hour(&shop, json!({})).await;
     let (mei, visitor) = (shop.shopper("mei").await, shop.visitor());
     let count = async || visitor.get(&format!("/api/sales/{sale}/reminders")).await;
     assert_eq!(count().await.json(), json!({"sale_id": sale, "accounts": 0}));
@@ -130,8 +128,7 @@ async fn visitors_read_the_number_of_reminders_from_memory() {
 async fn reminder_says_what_reaches_the_account() {
     let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
     let shop = TestShop::build(|config| config.mail.smtp = Some("smtp://mail.example".into()), clock.clone()).await;
-    let admin = shop.admin().await;
-    let path = format!("/api/sales/{}/reminder", sale_in_an_hour(&admin, &clock, json!({})).await);
+    let path = format!("/api/sales/{}/reminder", sale_in_an_hour(&shop, json!({})).await);
     let mei = shop.shopper("mei").await;
     let reached = async || {
         let own = mei.get(&path).await.json();
@@ -155,17 +152,16 @@ fn kinds(kinds: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// A sale that opens in an hour.
-async fn sale_in_an_hour(admin: &TestClient<'_>, clock: &Clock, mode: Value) -> String {
-    let mut sale = json!({"opens_at": clock.now() + jiff::SignedDuration::from_hours(1)});
+async fn sale_in_an_hour(shop: &TestShop, mode: Value) -> String {
+    let mut sale = json!({"opens_at": shop.parts.clock.now() + jiff::SignedDuration::from_hours(1)});
     sale.as_object_mut().unwrap().extend(mode.as_object().unwrap().clone());
-    admin.new_sale(sale).await
+    shop.admin().await.new_sale(sale).await
 }
 
 #[tokio::test]
 async fn start_of_a_sale_is_told_once_to_those_who_asked() {
     let (shop, clock) = TestShop::open_then("2026-11-24T12:00:00Z").await;
-    let admin = shop.admin().await;
-    let sale = sale_in_an_hour(&admin, &clock, json!({})).await;
+    let sale = sale_in_an_hour(&shop, json!({})).await;
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
     for client in [&mei, &lei] {
         let name = client.exported().await["account"]["username"].as_str().unwrap().to_owned();
@@ -194,8 +190,7 @@ async fn start_of_a_sale_is_told_once_to_those_who_asked() {
 #[tokio::test]
 async fn opening_of_a_waiting_room_is_told_before_shoppers_may_join() {
     let (shop, clock) = TestShop::open_then("2026-11-24T12:00:00Z").await;
-    let admin = shop.admin().await;
-    let sale = sale_in_an_hour(&admin, &clock, json!({"mode": "queue", "queue_prequeue_s": 1800})).await;
+    let sale = sale_in_an_hour(&shop, json!({"mode": "queue", "queue_prequeue_s": 1800})).await;
     let mei = shop.shopper("mei").await;
     mei.put("/api/push", browser(&format!("{ENDPOINT}mei"))).await;
     assert_eq!(mei.put(&format!("/api/sales/{sale}/reminder"), json!({})).await.status, 204);
@@ -207,10 +202,8 @@ async fn opening_of_a_waiting_room_is_told_before_shoppers_may_join() {
     assert_eq!(soon.len(), 1);
     assert!(!store.reminders().tell_of_start(soon[0]).await.unwrap());
     let (told, _) = store.mail().pushes_due(1).await.unwrap().remove(0);
-    assert_eq!(
-        (told.facts["at"].as_str(), told.expires_at),
-        (Some("2026-11-24T12:30:00Z"), clock.now() + jiff::SignedDuration::from_mins(5))
-    );
+    assert_eq!(told.facts["at"], "2026-11-24T12:30:00Z");
+    assert_eq!(told.expires_at, clock.now() + jiff::SignedDuration::from_mins(5));
     clock.advance(std::time::Duration::from_secs(5 * 60));
     assert!(store.reminders().sales_about_to_start().await.unwrap().is_empty(), "shoppers may join");
 }

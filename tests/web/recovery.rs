@@ -99,12 +99,16 @@ async fn link_ends_with_time_with_a_newer_one_and_with_any_change_of_the_passwor
 }
 
 #[tokio::test]
-async fn link_sent_to_an_address_ends_with_the_address() {
+async fn link_ends_with_its_address_and_with_a_block() {
     let (shop, _) = open().await;
     let mei = shop.shopper("mei").await;
     mei.verify("old@shop.example").await;
     let token = shop.recovery_token("mei").await;
     mei.verify(MEI).await;
+    assert_eq!(shop.recover(&token, "battery staple", None).await.problem(), problem(403, "bad_link"));
+    let token = shop.recovery_token("mei").await;
+    let (admin, id) = (shop.admin().await, shop.parts.accounts().session(&mei.headers()).unwrap().user_id);
+    assert_eq!(admin.post(&format!("/api/admin/users/{id}/block"), json!({"reason": "fraud"})).await.status, 200);
     assert_eq!(shop.recover(&token, "battery staple", None).await.problem(), problem(403, "bad_link"));
 }
 
@@ -120,19 +124,13 @@ async fn second_factor_is_kept_and_asked_for() {
     shop.recover(&token, "battery staple", Some("000000")).await.refuses(401, "bad_code");
     let form = format!("token={token}&new_password=battery+staple&code=000000");
     shop.visitor().send_form("/en/recovery/password", &form).await.shows(422, &["The code is wrong"]);
-    shop.log_in_refused("mei", "battery staple").await;
+    let log_in =
+        async || shop.visitor().post("/api/login", json!({"username": "mei", "password": "battery staple"})).await;
+    log_in().await.refuses(401, "bad_credentials");
     assert_eq!(shop.recover(&token, "battery staple", Some(&codes[0])).await.status, 204);
-    let answer = shop.visitor().post("/api/login", json!({"username": "mei", "password": "battery staple"})).await;
-    assert_eq!(answer.problem(), problem(401, "totp_required"), "the second factor stays");
+    assert_eq!(log_in().await.problem(), problem(401, "totp_required"), "the second factor stays");
     let kinds: Vec<_> = shop.mailed().await.into_iter().map(|(kind, _)| kind).collect();
     assert!(kinds.ends_with(&["recovery_code_used".to_owned(), "password_changed".to_owned()]), "{kinds:?}");
-}
-
-impl TestShop {
-    async fn log_in_refused(&self, name: &str, password: &str) {
-        let answer = self.visitor().post("/api/login", json!({"username": name, "password": password})).await;
-        assert_eq!(answer.problem(), problem(401, "bad_credentials"));
-    }
 }
 
 #[tokio::test]
@@ -203,18 +201,6 @@ async fn staff_without_a_second_factor_do_not_recover_by_mail() {
     assert_eq!(shop.recover(&token, "battery staple", Some(&codes[0])).await.status, 204);
     let log = admin.get("/api/admin/audit-log?action=recover-password").await.text().to_owned();
     assert!(log.contains("otto"), "{log}");
-}
-
-#[tokio::test]
-async fn blocked_accounts_do_not_recover() {
-    let (shop, _) = open().await;
-    let admin = shop.admin().await;
-    let mei = shop.shopper("mei").await;
-    mei.verify(MEI).await;
-    let token = shop.recovery_token("mei").await;
-    let id = shop.parts.accounts().session(&mei.headers()).unwrap().user_id;
-    assert_eq!(admin.post(&format!("/api/admin/users/{id}/block"), json!({"reason": "fraud"})).await.status, 200);
-    assert_eq!(shop.recover(&token, "battery staple", None).await.problem(), problem(403, "bad_link"));
 }
 
 #[tokio::test]

@@ -1,17 +1,14 @@
 //! What shipping costs: the table, and orders that pay it.
 
 use super::eligibility::rush;
-use super::support::{assert_audit_finds_nothing, pay};
+use super::stand_ins::status_of;
+use super::support::{assert_audit_finds_nothing, bought, pay};
 use super::wallet::fill;
 use super::*;
 use domain::CaseKind;
 
 const FORM: &str = "/admin/orders/shipping?lang=en";
 const PRICE: i64 = 199_900;
-
-fn cny(amount: i64) -> Value {
-    json!({"amount": amount, "currency": "CNY"})
-}
 
 /// ¥8 in China and free from ¥3,000, ¥18 to Xinjiang, ¥200 elsewhere.
 fn table() -> Value {
@@ -31,12 +28,6 @@ async fn with_table(admin: &TestClient<'_>) {
     admin.put("/api/admin/shipping", table()).await.is(200);
 }
 
-/// Buys, and returns the order's id and address.
-async fn bought(who: &TestClient<'_>, sale: &str, quantity: i64) -> (String, String) {
-    let bought = who.buy(sale, quantity).await.json();
-    (bought["order"]["id"].as_str().unwrap().to_owned(), bought["status_url"].as_str().unwrap().to_owned())
-}
-
 /// Sets the address, and returns what is to be paid and the part of it for shipping.
 async fn deliver(who: &TestClient<'_>, url: &str, region: &str) -> (i64, i64) {
     let order = who.put(&format!("{url}/address"), address(region)).await.json()["order"].clone();
@@ -46,10 +37,6 @@ async fn deliver(who: &TestClient<'_>, url: &str, region: &str) -> (i64, i64) {
 async fn begin(who: &TestClient<'_>, url: &str) -> PaymentId {
     let begun = who.post(&format!("{url}/payments"), json!({})).await.is(201);
     begun.json()["payment"]["id"].as_str().unwrap().parse().unwrap()
-}
-
-async fn status(who: &TestClient<'_>, url: &str) -> String {
-    who.get(url).await.json()["order"]["status"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -131,7 +118,7 @@ async fn order_costs_its_shipping_and_is_paid_and_refunded_whole() {
     let payment = begin(&mei, &url).await;
     let data = |amount: i64| json!({"payment_id": payment, "amount": cny(amount)});
     assert_eq!(shop.report("msg_1", "payment.captured", data(PRICE)).await.status, 204);
-    assert_eq!((shop.cases().await, status(&mei, &url).await), (vec![CaseKind::Mismatched], "unpaid".into()));
+    assert_eq!((shop.cases().await, status_of(&mei, &url).await), (vec![CaseKind::Mismatched], "unpaid".into()));
     let second = begin(&mei, &url).await;
     // The table changes after the payment began: the order stays as it is.
     assert_eq!(admin.put("/api/admin/shipping", json!({"rates": []})).await.status, 200);
@@ -180,9 +167,9 @@ async fn another_address_changes_the_amount_and_money_of_the_earlier_amount_goes
     sandbox.settle(&made, true, None).await.unwrap();
     assert_eq!(deliver(&mei, &url, "Xinjiang").await, (PRICE + 1800, 1800));
     assert_eq!(shop.parts.payments.close_due().await.unwrap(), 1);
-    assert_eq!(status(&mei, &url).await, "unpaid");
+    assert_eq!(status_of(&mei, &url).await, "unpaid");
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1, "the money of the earlier amount");
-    assert_eq!(status(&mei, &url).await, "unpaid");
+    assert_eq!(status_of(&mei, &url).await, "unpaid");
 
     // A page that showed another amount pays nothing, and neither does the wallet then.
     fill(&shop, &mei, 300_000).await;
@@ -192,9 +179,9 @@ async fn another_address_changes_the_amount_and_money_of_the_earlier_amount_goes
     }
     let there = format!("{}&then=pay&from=wallet&amount={}", addresses::FORM, PRICE + 1800);
     assert!(mei.send_form(&format!("{page}/address"), &there).await.leads_to(&page));
-    assert_eq!(status(&mei, &url).await, "unpaid", "shipping to Zhejiang costs less than was shown");
+    assert_eq!(status_of(&mei, &url).await, "unpaid", "shipping to Zhejiang costs less than was shown");
     mei.send_form(&format!("{page}/pay"), &format!("from=wallet&amount={}", PRICE + 800)).await.leads(&page);
-    assert_eq!(status(&mei, &url).await, "paid");
+    assert_eq!(status_of(&mei, &url).await, "paid");
     let balance = mei.get("/api/wallet").await.json()["balance"]["amount"].as_i64();
     assert_eq!(balance, Some(300_000 - PRICE - 800));
     assert_eq!(mei.put(&format!("{url}/address"), address("新疆")).await.problem(), problem(409, "address_fixed"));

@@ -69,8 +69,7 @@ async fn shopper_buys_and_pays_by_api() {
     let orders = format!("/api/sales/{sale}/orders");
     mei.post(&orders, json!({"quantity": 1})).await.refuses(403, "bad_token");
     for quantity in [json!(0), json!(-1), json!(1.5), json!("1"), json!(null), json!(99_999_999_999_999_i64)] {
-        let wrong = mei.post(&orders, json!({"quantity": quantity, "token": "x"})).await;
-        assert_eq!(wrong.problem(), problem(422, "bad_quantity"), "{quantity}");
+        mei.post(&orders, json!({"quantity": quantity, "token": "x"})).await.refuses(422, "bad_quantity");
     }
     let bought = mei.buy(&sale, 2).await.is(202);
     let receipt = bought.json();
@@ -82,10 +81,8 @@ async fn shopper_buys_and_pays_by_api() {
     lei.buy(&sale, 1).await.refuses(409, "sold_out");
 
     let order = mei.get(status_url).await.json();
-    assert_eq!(
-        (order["order"]["status"].as_str(), &order["order"]["amount"]["amount"]),
-        (Some("unpaid"), &json!(399_800))
-    );
+    assert_eq!(order["order"]["status"], "unpaid");
+    assert_eq!(order["order"]["amount"]["amount"], 399_800);
     assert_eq!(order["order"]["history"].as_array().unwrap().len(), 2);
     assert_eq!(lei.get(status_url).await.problem(), problem(404, "not_found"));
     let list = mei.get("/api/orders").await.json();

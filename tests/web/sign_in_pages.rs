@@ -6,7 +6,7 @@ use super::*;
 async fn later_sale(admin: &TestClient<'_>, opens_at: &str) -> String {
     let goods = json!({"name": {"zh": "耳机", "en": "Headphones"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json();
-    let price = json!({"amount": 49_900, "currency": "CNY"});
+    let price = cny(49_900);
     admin.new_sale(json!({"goods_id": goods["goods"]["id"], "price": price, "opens_at": opens_at})).await
 }
 

@@ -1,6 +1,6 @@
 //! What staff may do with the shop's money, and with their own orders.
 
-use super::support::{assert_audit_finds_nothing, pay};
+use super::support::{assert_audit_finds_nothing, bought, pay};
 use super::*;
 use domain::ledger::LedgerAccount;
 use engine::packets::give::MAX_OPERATOR_SPENDING;
@@ -65,8 +65,7 @@ async fn staff_act_on_no_order_of_their_own() {
     let (shop, sale) = TestShop::open().await.selling(4).await;
     let admin = shop.admin().await;
     let sven = shop.staff(&admin, "sven", Role::Support).await;
-    let bought = sven.buy(&sale, 1).await.json();
-    let (url, order) = (bought["status_url"].as_str().unwrap(), bought["order"]["id"].as_str().unwrap());
+    let (order, url) = bought(&sven, &sale, 1).await;
     let reason = json!({"reason": "changed my mind"});
     sven.post(&format!("/api/admin/orders/{order}/cancel"), reason.clone()).await.refuses(409, "yourself");
     pay(&shop, &sven.post(&format!("{url}/payments"), json!({})).await.json()).await;
@@ -74,7 +73,7 @@ async fn staff_act_on_no_order_of_their_own() {
     sven.get(&format!("/admin/orders/{order}?lang=en")).await.has(&["This order is yours"]).lacks(&["/refund"]);
     let form = sven.send_form(&format!("/admin/orders/{order}/refund?lang=en"), "reason=x&confirm=yes").await;
     assert!(form.is_page(409) && form.text().contains("Another staff member"), "{form:?}");
-    assert_eq!(sven.get(url).await.json()["order"]["status"], "paid");
+    assert_eq!(sven.get(&url).await.json()["order"]["status"], "paid");
 
     let refunded = admin.post(&format!("/api/admin/orders/{order}/refund"), reason).await;
     assert_eq!(refunded.json()["order"]["status"], "refund_pending", "another member of the staff may");
@@ -100,11 +99,7 @@ async fn key_of_a_packet_belongs_to_one_request() {
     ] {
         let mut other = first.clone();
         other[field] = value;
-        assert_eq!(
-            admin.post("/api/packets", other).await.problem(),
-            problem(409, "idempotency_key_reused"),
-            "{field}"
-        );
+        admin.post("/api/packets", other).await.refuses(409, "idempotency_key_reused");
     }
     assert_eq!(shop_balance(&shop).await, -500);
 }
@@ -206,11 +201,7 @@ async fn packet_of_the_shop_asks_for_the_password_again() {
     let admin = shop.admin().await;
     clock.advance(quarter);
     for path in ["/api/packets", "/api/admin/packets"] {
-        assert_eq!(
-            admin.post(path, packet(400, "one-packet")).await.problem(),
-            problem(403, "step_up_needed"),
-            "{path}"
-        );
+        admin.post(path, packet(400, "one-packet")).await.refuses(403, "step_up_needed");
     }
     let form = admin.send_form("/admin/packets?lang=en", "total=4&count=2&split=equal&key=12345678").await;
     assert!(form.is_page(403) && form.text().contains("step_up_password"), "{form:?}");

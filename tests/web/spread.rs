@@ -3,7 +3,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use domain::{SaleId, Spread, SpreadSeed, UserId};
+use domain::{SaleId, Spread, SpreadSeed};
 
 const OPENS: &str = "2026-11-21T12:00:00Z";
 pub(super) const SPREAD_MS: i64 = 60_000;
@@ -31,10 +31,6 @@ pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     shop.parts.catalogue.refresh().await.unwrap();
     shop.parts.gate.refresh().await;
     assert_eq!(shop.visitor().get(&format!("/api/sales/{sale}/button")).await.json()["phase"], "open");
-}
-
-async fn user_id(client: &TestClient<'_>) -> UserId {
-    client.get("/api/me").await.json()["user"]["id"].as_str().unwrap().parse().unwrap()
 }
 
 #[tokio::test]
@@ -101,7 +97,8 @@ async fn commitment_is_public_before_and_the_seed_after_the_spread() {
     let revealed: SpreadSeed = after["seed"].as_str().unwrap().parse().unwrap();
     assert_eq!(after["commitment"], revealed.commitment());
     let spread = Spread { seed: revealed, width_ms: SPREAD_MS };
-    assert_eq!(spread.own_moment(OPENS.parse().unwrap(), user_id(&mei).await), moment, "anybody can recompute it");
+    let account = shop.parts.accounts().session(&mei.headers()).unwrap().user_id;
+    assert_eq!(spread.own_moment(OPENS.parse().unwrap(), account), moment, "anybody can recompute it");
 }
 
 #[tokio::test]
@@ -118,7 +115,7 @@ async fn spread_is_not_enforced_below_a_second_and_ends_with_the_sale() {
     }
     let goods = admin.get("/api/admin/goods").await.json()["goods"][0]["id"].clone();
     let sale = |closes_at: &str| {
-        json!({"goods_id": goods, "price": {"amount": 5, "currency": "CNY"}, "total": 1, "per_user_limit": 1,
+        json!({"goods_id": goods, "price": cny(5), "total": 1, "per_user_limit": 1,
                "opens_at": OPENS, "closes_at": closes_at, "spread_ms": 120_000})
     };
     admin.post("/api/admin/sales", sale("2026-11-21T12:01:59Z")).await.wrong("spread_ms", "spread_beyond_end");

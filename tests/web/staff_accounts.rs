@@ -25,8 +25,7 @@ async fn staff_are_added_appointed_and_dismissed() {
         ("username=nobody&role=viewer&confirm=yes", "appoint-username-wrong"),
         ("username=lin&role=king&confirm=yes", "appoint-role-wrong"),
     ] {
-        let wrong = admin.send_form("/admin/staff/appoint?lang=en", form).await;
-        assert!(wrong.is_page(422) && wrong.text().contains(mark), "{form}");
+        admin.send_form("/admin/staff/appoint?lang=en", form).await.shows(422, &[mark]);
     }
     let taken = admin.send_form("/admin/staff?lang=en", "username=LIN&role=viewer").await;
     assert!(taken.is_page(409) && taken.text().contains("create-username-wrong") && taken.text().contains("LIN"));
@@ -38,13 +37,8 @@ async fn staff_are_added_appointed_and_dismissed() {
     assert!(last.is_page(409) && last.text().contains("another owner first"));
     let dismissed = admin.send_form(&format!("/admin/staff/{id}/dismiss?lang=en"), "confirm=yes").await;
     assert!(dismissed.leads_to("/admin/users?show=staff&lang=en&done=dismiss"));
-    let actions: Vec<Value> = admin.get("/api/admin/audit-log?actor=ADMIN").await.json()["entries"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["action"].clone())
-        .collect();
-    assert_eq!(actions, ["dismiss", "set-role", "add-staff", "log-in"]);
+    let log = admin.get("/api/admin/audit-log?actor=ADMIN").await.json();
+    assert_eq!(each(&log["entries"], "action"), ["dismiss", "set-role", "add-staff", "log-in"]);
     admin.get("/admin/log?lang=en&from=2999-01-01").await.shows(200, &["No matching entries"]);
     assert!(admin.get("/admin/log?lang=en&from=soon").await.is_page(422));
 }
@@ -58,12 +52,8 @@ async fn shopper_who_is_appointed_replaces_a_password_that_is_short_for_staff() 
     shop.add_account("lin", PASSWORD.1, Role::User).await;
     for name in ["mei", "lin"] {
         let form = format!("username={name}&role=viewer&confirm=yes");
-        assert!(
-            admin
-                .send_form("/admin/staff/appoint?lang=en", &form)
-                .await
-                .leads_to("/admin/users?show=staff&lang=en&done=appoint")
-        );
+        let done = admin.send_form("/admin/staff/appoint?lang=en", &form).await;
+        assert!(done.leads_to("/admin/users?show=staff&lang=en&done=appoint"), "{done:?}");
     }
     let mei = shop.log_in("mei", "kq7-mt4v").await;
     assert_eq!(mei.get("/api/admin/sales").await.problem(), problem(403, "must_change_password"));

@@ -299,7 +299,7 @@ impl Arena {
         let admin = self.shop.admin().await;
         let sale = self.shop.open_sale(&admin, 3).await;
         let Paid { who: mei, url, order, .. } = self.paid("mei", &sale).await;
-        let part = json!({"amount": {"amount": 500, "currency": "CNY"}, "to": "payer", "reason": "scratched"});
+        let part = json!({"amount": cny(500), "to": "payer", "reason": "scratched"});
         let refund = format!("/api/admin/orders/{order}/refund");
         assert_eq!(admin.post(&format!("{refund}-part"), part).await.status, 200);
         // The provider makes the refund, and answers with a fault. The shop sends a request twice before it tries again later.
@@ -358,7 +358,7 @@ impl Arena {
         let (whole, part) = (self.paid("zhao", &sale).await.order, self.paid("qian", &sale).await.order);
         self.begin("sun", &sale).await;
         admin.post(&format!("/api/admin/orders/{whole}/refund"), json!({"reason": "sent back"})).await.is(200);
-        let scratched = json!({"amount": {"amount": 500, "currency": "CNY"}, "to": "payer", "reason": "scratched"});
+        let scratched = json!({"amount": cny(500), "to": "payer", "reason": "scratched"});
         assert_eq!(admin.post(&format!("/api/admin/orders/{part}/refund-part"), scratched).await.status, 200);
         self.all_refunds().await;
         let payments = &self.shop.parts.payments;

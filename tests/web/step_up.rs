@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::support::bought;
 use super::tokens::filled;
 use super::*;
 
@@ -82,8 +83,7 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
         assert_eq!(attempt(method, path).await.problem(), problem(403, "step_up_needed"), "{method} {path}");
     }
     for path in &forms {
-        let page = admin.send_form(&format!("{path}?lang=en"), "reason=x").await;
-        assert!(page.is_page(403) && page.text().contains("Confirm it’s you"), "{path}");
+        admin.send_form(&format!("{path}?lang=en"), "reason=x").await.shows(403, &["Confirm it’s you"]);
         assert_eq!(shop.visitor().send_form(path, "").await.status, 404, "{path}");
     }
     assert_eq!(admin.get("/api/admin/orders").await.status, 200, "reading needs no password");
@@ -193,10 +193,8 @@ async fn wallet_pays_half_a_day_after_the_log_in_only_with_the_password() {
     clock.advance(Duration::from_secs(60));
 
     // Everything except the money goes on.
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 2).await;
-    let receipt = mei.buy(&sale, 1).await.json();
-    let (order, url) = (receipt["order"]["id"].as_str().unwrap(), receipt["status_url"].as_str().unwrap());
+    let sale = shop.sell(2).await;
+    let (order, url) = bought(&mei, &sale, 1).await;
     let pay = async |from: &str| mei.post(&format!("{url}/payments"), json!({"from": from})).await;
     assert_eq!(pay("wallet").await.problem(), problem(403, "step_up_needed"));
     assert_eq!(pay("provider").await.status, 201, "the provider asks by itself");
@@ -217,10 +215,10 @@ async fn wallet_pays_half_a_day_after_the_log_in_only_with_the_password() {
     let with = |form: &str, password: &str| format!("{form}&step_up_password={password}");
     let wrong = mei.send_form(&format!("{order_page}/pay"), &with("from=wallet", "wrong+horse")).await;
     assert!(wrong.is_page(422) && wrong.text().contains("step-up-password-wrong"), "{}", wrong.text());
-    assert_eq!(mei.get(url).await.json()["order"]["status"], "unpaid");
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "unpaid");
     let paid = mei.send_form(&format!("{order_page}/pay"), &with("from=wallet", "correct+horse")).await;
     assert!(paid.leads_to(&order_page), "{}", paid.text());
-    let order = mei.get(url).await.json()["order"].take();
+    let order = mei.get(&url).await.json()["order"].take();
     assert_eq!((&order["status"], &order["address"]["line1"]), (&json!("paid"), &json!("Road 1")));
 
     // The password counts for the next payment, and by API as well.

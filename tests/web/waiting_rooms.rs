@@ -175,10 +175,8 @@ async fn shoppers_are_called_in_the_order_of_the_seed_and_only_they_buy() {
     assert_eq!(states(&ordered, &sale).await[2..], ["waiting", "bought", "waiting", "waiting", "waiting", "waiting"]);
     assert_eq!(line(&shop, &sale).await["phase"], "sold_out");
 
-    assert_eq!(
-        ordered[0].post(&format!("/api/sales/{sale}/place"), json!({})).await.json()["place"]["state"],
-        "bought"
-    );
+    let again = ordered[0].post(&format!("/api/sales/{sale}/place"), json!({})).await.json();
+    assert_eq!(again["place"]["state"], "bought");
 
     // A unit that returns is for the next shopper who waits, not for a stranger.
     let order = ordered[0].get("/api/orders").await.json()["orders"][0]["id"].as_str().unwrap().to_owned();

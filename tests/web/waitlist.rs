@@ -16,16 +16,7 @@ fn path(sale: &str) -> String {
 
 /// A sold-out sale of this many units, and its orders with their owners.
 async fn sold_out_sale(shop: &TestShop, units: usize) -> (String, Vec<(TestClient<'_>, String)>) {
-    let admin = shop.admin().await;
-    sold_out_sale_of(shop, &admin, units).await
-}
-
-async fn sold_out_sale_of<'a>(
-    shop: &'a TestShop,
-    admin: &TestClient<'_>,
-    units: usize,
-) -> (String, Vec<(TestClient<'a>, String)>) {
-    let sale = shop.open_sale(admin, units as i64).await;
+    let sale = shop.sell(units as i64).await;
     let mut buyers = Vec::new();
     for n in 0..units {
         let buyer = shop.shopper(&format!("buyer{n}")).await;
@@ -171,33 +162,12 @@ async fn stock_itself_grants_strangers_none_of_the_units_that_are_waited_for() {
         || Claim { user_id: UserId(uuid::Uuid::now_v7()), order_id: OrderId(uuid::Uuid::now_v7()), quantity: 1 };
     let stock = &shop.parts.stock;
     let claims = vec![claim(), claim()];
-    assert_eq!(
-        stock.reserve(&[Batch { bucket, claims }]).await.remove(0).unwrap(),
-        [Decision::Refused(Refusal::SoldOut); 2]
-    );
+    let decided = stock.reserve(&[Batch { bucket, claims }]).await.remove(0).unwrap();
+    assert_eq!(decided, [Decision::Refused(Refusal::SoldOut); 2]);
     // The last waiting account leaves, so the unit is on sale again.
     assert_eq!(waiter.delete(&path(&sale)).await.status, 204);
     let decided = stock.reserve(&[Batch { bucket, claims: vec![claim()] }]).await.remove(0).unwrap();
     assert!(matches!(decided[..], [Decision::Granted(_)]), "{decided:?}");
-}
-
-#[tokio::test]
-async fn accounts_of_one_segment_are_called_only_once_it_is_over() {
-    let (shop, clock) = open().await;
-    let (sale, buyers) = sold_out_sale(&shop, 1).await;
-    let clients = many(&shop, 4).await;
-    join(&clients[0], &sale, 1).await;
-    cancel(&buyers[0], &sale).await;
-    step(&shop).await;
-    assert_eq!(own(&clients[0], &sale).await["state"], "waiting", "others may still join beside it");
-    for client in &clients[1..] {
-        join(client, &sale, 1).await;
-    }
-    let line = in_line(&clients, &sale).await;
-    next_segment(&clock);
-    step(&shop).await;
-    assert_eq!(own(line[0], &sale).await["state"], "offered");
-    assert_eq!(own(line[1], &sale).await["state"], "waiting");
 }
 
 #[tokio::test]
@@ -335,7 +305,7 @@ async fn closed_accounts_and_those_with_an_order_are_skipped() {
 async fn paused_sale_keeps_its_line_and_added_units_go_to_it_first() {
     let (shop, clock) = open().await;
     let (admin, clients) = (shop.admin().await, many(&shop, 2).await);
-    let (sale, buyers) = sold_out_sale_of(&shop, &admin, 1).await;
+    let (sale, buyers) = sold_out_sale(&shop, 1).await;
     let line = line_up(&clients, &sale, 1).await;
     next_segment(&clock);
     let order = async |word: &str, body: Value| {
@@ -437,7 +407,7 @@ async fn audit_finds_accounts_that_were_passed_over() {
 async fn cockpit_counts_those_who_wait_and_their_open_offers() {
     let (shop, clock) = open().await;
     let admin = shop.admin().await;
-    let (sale, buyers) = sold_out_sale_of(&shop, &admin, 1).await;
+    let (sale, buyers) = sold_out_sale(&shop, 1).await;
     for client in &many(&shop, 3).await {
         join(client, &sale, 1).await;
     }

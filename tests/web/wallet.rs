@@ -1,16 +1,15 @@
-use super::support::assert_audit_finds_nothing;
+use super::support::{assert_audit_finds_nothing, bought};
 use super::*;
 
 /// Fills a wallet by a top-up that the provider captured.
 pub async fn fill(shop: &TestShop, who: &TestClient<'_>, amount: i64) {
-    let wanted = json!({"amount": {"amount": amount, "currency": "CNY"}});
-    let begun = who.post("/api/wallet/top-ups?lang=en", wanted).await.is(201);
+    let begun = who.post("/api/wallet/top-ups?lang=en", json!({"amount": cny(amount)})).await.is(201);
     let payment: PaymentId = begun.json()["payment"]["id"].as_str().unwrap().parse().unwrap();
     assert!(begun.json()["checkout_url"].as_str().unwrap().ends_with(&format!("/sandbox/cashier/{payment}")));
     assert!(matches!(shop.make_payment(payment).await, CaptureOutcome::ToppedUp(_)));
 }
 
-async fn balance(who: &TestClient<'_>) -> i64 {
+pub async fn balance(who: &TestClient<'_>) -> i64 {
     who.get("/api/wallet").await.json()["balance"]["amount"].as_i64().unwrap()
 }
 
@@ -18,8 +17,7 @@ async fn balance(who: &TestClient<'_>) -> i64 {
 async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
     let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let receipt = mei.buy(&sale, 1).await.json();
-    let (order, url) = (receipt["order"]["id"].as_str().unwrap(), receipt["status_url"].as_str().unwrap());
+    let (order, url) = bought(&mei, &sale, 1).await;
     let pay = async || mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await;
     assert_eq!(pay().await.problem(), problem(409, "not_enough"));
     let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
@@ -35,7 +33,7 @@ async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
     assert_eq!((paid.status.as_u16(), &paid.json()["status"]), (201, &json!("captured")));
     let again = pay().await;
     assert_eq!((again.status.as_u16(), again.json()), (200, paid.json()));
-    assert_eq!(mei.get(url).await.json()["order"]["status"], "paid");
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
     assert_eq!(balance(&mei).await, 100);
     let case = admin.get(&format!("/admin/orders/{order}?lang=en")).await;
     assert!(case.text().contains("<dd>Wallet</dd>"), "the console says where the money came from");
@@ -46,7 +44,7 @@ async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
     // Another process applies the same refund.
     shop.parts.store.payments().apply_refund(&due[0], shop.parts.clock.now()).await.unwrap();
-    assert_eq!(mei.get(url).await.json()["order"]["status"], "refunded");
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
     assert_eq!(balance(&mei).await, 200_000);
     assert_audit_finds_nothing(&shop).await;
 }
@@ -83,7 +81,7 @@ async fn wallet_lists_its_entries_page_by_page() {
     assert!(paid.leads_to(&format!("/en/orders/{sale}/{order}")), "{paid:?}");
 
     let first = mei.get("/api/wallet").await.json();
-    assert_eq!(first["balance"], json!({"amount": 40_100, "currency": "CNY"}));
+    assert_eq!(first["balance"], cny(40_100));
     let newest = &first["entries"][0];
     assert_eq!((&newest["kind"], &newest["amount"]["amount"]), (&json!("pay"), &json!(-199_900)));
     assert_eq!(newest["order"], json!({"sale_id": sale, "id": order}));
@@ -120,8 +118,7 @@ async fn top_up_has_bounds() {
     }
     for (typed, words) in [("0.5", "From ¥1 to"), ("a lot\"<b>", "a lot&#34;&#60;b&#62;"), ("", "amount-wrong")] {
         let typed: String = url::form_urlencoded::byte_serialize(typed.as_bytes()).collect();
-        let again = mei.send_form("/en/wallet/top-ups", &format!("amount={typed}")).await;
-        assert!(again.is_page(422) && again.text().contains(words), "{typed}");
+        mei.send_form("/en/wallet/top-ups", &format!("amount={typed}")).await.shows(422, &[words]);
     }
     let begun = mei.send_form("/en/wallet/top-ups", "amount=12.50").await;
     let cashier = begun.header("location").to_owned();
@@ -152,7 +149,7 @@ async fn wallet_is_exported_and_has_to_be_given_up_before_deletion() {
 async fn account_has_a_bounded_number_of_open_top_ups() {
     let (shop, clock) = TestShop::open_then("2026-11-18T11:06:40Z").await;
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
-    let wanted = json!({"amount": {"amount": 100, "currency": "CNY"}});
+    let wanted = json!({"amount": cny(100)});
     for _ in 0..20 {
         assert_eq!(mei.post("/api/wallet/top-ups", wanted.clone()).await.status, 201);
     }
