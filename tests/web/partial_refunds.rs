@@ -4,9 +4,8 @@ use super::payment_cases::action;
 use super::support::{assert_audit_finds_nothing, bought, paid_order, sorted};
 use super::wallet::balance;
 use super::*;
-use domain::CaseKind;
-use domain::PaymentStatus;
 use domain::ledger::LedgerAccount;
+use domain::{CaseKind, PaymentStatus};
 
 const PRICE: i64 = 199_900;
 
@@ -77,8 +76,7 @@ async fn order_stays_paid_while_parts_of_its_money_go_back() {
     }
 
     // A whole refund asks for the amount that is left.
-    let whole = admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
-    assert_eq!(whole.json()["order"]["status"], "refund_pending");
+    assert_eq!(admin.refund(&order).await.json()["order"]["status"], "refund_pending");
     assert_eq!(admin.post(&path, part(1, "payer")).await.problem(), problem(409, "not_refundable"));
     assert_eq!((refund(&shop).await, refund(&shop).await), (1, 0));
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
@@ -115,7 +113,7 @@ async fn parts_of_a_wallet_payment_go_back_to_the_wallet() {
     assert_audit_finds_nothing(&shop).await;
     admin.get(&format!("/admin/orders/{order}?lang=en")).await.has(&["Refund order · ¥0"]).lacks(&["/refund-part"]);
     // Nothing is left to be refunded; the units go back on sale.
-    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.status, 200);
+    assert_eq!(admin.refund(&order).await.status, 200);
     refund(&shop).await;
     assert_eq!(balance(&mei).await, PRICE);
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
@@ -150,7 +148,7 @@ async fn part_that_failed_waits_for_staff_and_delays_no_other() {
     assert_eq!(admin.send_form(&action(&admin, "refund").await, "reason=new+card&confirm=yes").await.status, 303);
     assert_eq!(refund(&shop).await, 1);
     assert_eq!(shop.cases().await, [CaseKind::RefundFailed]);
-    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.status, 200);
+    assert_eq!(admin.refund(&order).await.status, 200);
     refund(&shop).await;
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "refund_pending", "until the first part is back, too");
     assert_eq!(admin.send_form(&action(&admin, "settle").await, "reason=paid+in+cash&confirm=yes").await.status, 303);

@@ -7,8 +7,7 @@ use standardwebhooks::Webhook;
 use super::*;
 use base::clock::Clock;
 use base::signing;
-use domain::CaseKind;
-use domain::PaymentStatus;
+use domain::{CaseKind, PaymentStatus};
 
 const PAGE: &str = "/admin/orders?show=payments&lang=en";
 
@@ -170,7 +169,7 @@ async fn refund_that_failed_waits_for_staff_who_begin_it_again_or_settle_it_with
     let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let (url, payment, order) = paid(&shop, &mei, &sale).await;
-    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await.is(200);
+    admin.refund(&order).await.is(200);
     shop.report("msg_1", "refund.failed", json!({"payment_id": payment, "reason": "account closed"})).await.is(204);
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 0, "no further attempt");
     admin.get(PAGE).await.has(&["refund.failed: account closed"]);
@@ -183,7 +182,7 @@ async fn refund_that_failed_waits_for_staff_who_begin_it_again_or_settle_it_with
 
     let wang = shop.shopper("wang").await;
     let (url, payment, order) = paid(&shop, &wang, &sale).await;
-    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await;
+    admin.refund(&order).await;
     shop.report("msg_3", "refund.failed", json!({"payment_id": payment})).await;
     let done = admin.send_form(&action(&admin, "settle").await, "reason=paid+in+cash&confirm=yes").await;
     assert!(done.leads_to("/admin/orders?show=payments&lang=en&done=settle"), "{done:?}");
@@ -198,7 +197,7 @@ async fn refund_that_fails_after_it_was_made_is_begun_again_or_paid_out_by_hand(
     for (name, verb) in [("mei", "refund"), ("wang", "settle")] {
         let who = shop.shopper(name).await;
         let (url, payment, order) = paid(&shop, &who, &sale).await;
-        admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await;
+        admin.refund(&order).await;
         assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
         assert_eq!(who.get(&url).await.json()["order"]["status"], "refunded");
         let data = json!({"payment_id": payment, "refund_id": payment, "reason": "account closed",
@@ -359,7 +358,7 @@ async fn refund_that_fails_again_and_again_is_shown_to_staff() {
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let (_, payment, order) = paid(&shop, &mei, &sale).await;
     shop.execute(format!("UPDATE sandbox_payments SET status = 'open' WHERE id = '{payment}'")).await;
-    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await;
+    admin.refund(&order).await;
     for _ in 0..7 {
         assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
         clock.advance(Duration::from_secs(300));
@@ -375,7 +374,7 @@ async fn refund_report_of_another_amount_currency_or_merchant_ends_no_order() {
     let (shop, sale) = TestShop::open().await.selling(2).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let (url, payment, order) = paid(&shop, &mei, &sale).await;
-    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.status, 200);
+    assert_eq!(admin.refund(&order).await.status, 200);
     let dollars = json!({"payment_id": payment, "amount": {"amount": 199_900, "currency": "USD"}});
     let mut foreign = amount_of(payment, 199_900);
     foreign["merchant"] = json!("https://another.example");

@@ -84,8 +84,7 @@ async fn units_are_held_once_for_each_customer_and_confirmed_once() {
     assert_eq!(first["reference"], Value::Null);
     assert_eq!(first["amount"], cny(399_800));
     let path = held.header("location").to_owned();
-    let again = other.ask("4711", 1).await;
-    assert_eq!(again.status, 200);
+    let again = other.ask("4711", 1).await.is(200);
     assert_eq!(reservation(&again)["id"], first["id"]);
     assert_eq!(reservation(&again)["quantity"], 2);
     let read = other.program.get(&path).await;
@@ -94,8 +93,7 @@ async fn units_are_held_once_for_each_customer_and_confirmed_once() {
     assert!(until(&first) <= until(&reservation(&read)), "what was promised first is kept");
     assert_eq!(other.sold().await, 2);
     for _ in 0..2 {
-        let confirmed = other.confirm(&path, "order 123").await;
-        assert_eq!(confirmed.status, 200);
+        let confirmed = other.confirm(&path, "order 123").await.is(200);
         assert_eq!(reservation(&confirmed)["status"], "confirmed");
         assert_eq!(reservation(&confirmed)["reference"], "order 123");
     }
@@ -300,8 +298,7 @@ async fn repeated_reservation_is_told_in_a_paused_sale_too_and_blocked_customers
     other.name("4712").await;
     assert_eq!(admin.post(&format!("/api/admin/sales/{}/pause", other.sale), json!({})).await.status, 200);
     shop.parts.gate.refresh_winners().await;
-    let again = other.ask("4711", 1).await;
-    assert_eq!(again.status, 200, "{again:?}");
+    let again = other.ask("4711", 1).await.is(200);
     assert!(path.ends_with(reservation(&again)["id"].as_str().unwrap()), "{again:?}");
     assert_eq!(other.ask("4712", 1).await.problem(), problem(409, "not_open"));
     assert_eq!(admin.post(&format!("/api/admin/sales/{}/resume", other.sale), json!({})).await.status, 200);

@@ -388,7 +388,7 @@ async fn open_return_ends_with_its_order_and_keeps_the_account() {
     assert_eq!(mei.post("/api/account/delete", delete).await.problem(), problem(409, "orders_open"));
     // Staff note that the parcel came back, and refund the order without looking at the return.
     admin.post(&format!("/api/admin/orders/{order}/parcel"), json!({"state": "returned"})).await.is(200);
-    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.is(200);
+    admin.refund(&order).await.is(200);
     assert_eq!(state(&mei, &url).await, is("refund_pending", "received"));
     refund(&shop).await;
     assert_eq!(mei.get(&url).await.json()["order"]["return"]["refund"]["amount"], PRICE);

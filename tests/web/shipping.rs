@@ -139,7 +139,7 @@ async fn order_costs_its_shipping_and_is_paid_and_refunded_whole() {
     assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund-part"), part).await.status, 200);
     let beyond = json!({"reason": "x", "amount": cny(PRICE + 1)});
     assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund-part"), beyond).await.status, 422);
-    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.status, 200);
+    assert_eq!(admin.refund(&order).await.status, 200);
     while shop.parts.payments.refund_due().await.unwrap() > 0 {}
     let found = admin.get(&format!("/api/admin/orders/{order}")).await.json()["order"].clone();
     assert_eq!((&found["status"], &found["refunded"]), (&json!("refunded"), &cny(PRICE + 800)));
@@ -185,7 +185,7 @@ async fn another_address_changes_the_amount_and_money_of_the_earlier_amount_goes
     let balance = mei.get("/api/wallet").await.json()["balance"]["amount"].as_i64();
     assert_eq!(balance, Some(300_000 - PRICE - 800));
     assert_eq!(mei.put(&format!("{url}/address"), address("新疆")).await.problem(), problem(409, "address_fixed"));
-    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.status, 200);
+    assert_eq!(admin.refund(&order).await.status, 200);
     shop.parts.payments.refund_due().await.unwrap();
     assert_eq!(mei.get("/api/wallet").await.json()["balance"]["amount"], 300_000);
     assert_audit_finds_nothing(&shop).await;

@@ -88,17 +88,11 @@ async fn key_of_a_packet_belongs_to_one_request() {
     let given = admin.post("/api/packets", first.clone()).await;
     let again = admin.post("/api/packets", first.clone()).await;
     assert_eq!((again.status.as_u16(), &again.json()["packet"]["id"]), (201, &given.json()["packet"]["id"]));
-    for (field, value) in [
-        ("total", json!(501)),
-        ("count", json!(3)),
-        ("min", json!(2)),
-        ("max", json!(400)),
-        ("split", json!("equal")),
-        ("greeting", json!("hello")),
-        ("opens_at", json!(soon)),
-    ] {
+    let others = json!({"total": 501, "count": 3, "min": 2, "max": 400, "split": "equal", "greeting": "hello",
+        "opens_at": soon});
+    for (field, value) in others.as_object().unwrap() {
         let mut other = first.clone();
-        other[field] = value;
+        other[field] = value.clone();
         admin.post("/api/packets", other).await.refuses(409, "idempotency_key_reused");
     }
     assert_eq!(shop_balance(&shop).await, -500);

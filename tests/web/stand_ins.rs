@@ -357,7 +357,7 @@ impl Arena {
         let (mei, wang) = (self.paid("mei", &sale).await.payment, self.paid("wang", &sale).await.payment);
         let (whole, part) = (self.paid("zhao", &sale).await.order, self.paid("qian", &sale).await.order);
         self.begin("sun", &sale).await;
-        admin.post(&format!("/api/admin/orders/{whole}/refund"), json!({"reason": "sent back"})).await.is(200);
+        admin.refund(&whole).await.is(200);
         let scratched = json!({"amount": cny(500), "to": "payer", "reason": "scratched"});
         assert_eq!(admin.post(&format!("/api/admin/orders/{part}/refund-part"), scratched).await.status, 200);
         self.all_refunds().await;
@@ -524,7 +524,7 @@ impl Arena {
         for (name, outcome, expected) in [("mei", made, "refunded"), ("wang", failed, "refund_pending")] {
             let Paid { who, url, order, .. } = self.paid(name, sale).await;
             self.fake.ask(&json!({"do": "refunds", "status": begun}));
-            admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+            admin.refund(&order).await;
             assert_eq!((self.refunds().await, self.refunds().await), (1, 1), "asked again, and made once");
             assert_eq!(status_of(&who, &url).await, "refund_pending");
             let ended = self.fake.events(json!({"do": "finish", "status": outcome}));

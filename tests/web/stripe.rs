@@ -249,8 +249,7 @@ async fn dispute_and_refund_of_the_merchant_are_cases_of_the_payment() {
     }
     assert_eq!(arena.shop.cases().await, [Disputed, UnexpectedRefund]);
     admin.get("/admin/orders?show=payments&lang=en").await.has(&["fraudulent", "¥1,999"]);
-    let refused = admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
-    assert_eq!(refused.problem(), problem(409, "payment_disputed"));
+    admin.refund(&order).await.refuses(409, "payment_disputed");
 }
 
 /// A shopper whose whole payment staff have asked Stripe to refund, with the order's address and the session.
@@ -260,7 +259,7 @@ async fn paid_and_asked_back<'a>(
     sale: &str,
 ) -> (TestClient<'a>, String, String) {
     let Paid { who: mei, url, order, payment: session, .. } = arena.paid("mei", sale).await;
-    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+    admin.refund(&order).await;
     (mei, url, session)
 }
 

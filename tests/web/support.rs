@@ -78,6 +78,13 @@ impl TestShop {
     }
 }
 
+impl TestClient<'_> {
+    /// Asks for the refund of an order, as staff.
+    pub async fn refund(&self, order: &str) -> TestResponse {
+        self.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await
+    }
+}
+
 /// The statuses of two answers to requests that were sent at once, in ascending order.
 pub fn sorted(one: &TestResponse, two: &TestResponse) -> [u16; 2] {
     let mut statuses = [one.status.as_u16(), two.status.as_u16()];

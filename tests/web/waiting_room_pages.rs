@@ -48,10 +48,10 @@ async fn join(client: &TestClient<'_>, sale: &str) -> String {
     line_page(client, sale).await
 }
 
-/// A sale of one unit, with two shoppers in its waiting room.
-async fn two_wait<'a>(shop: &'a TestShop, clock: &Clock) -> (String, TestClient<'a>, TestClient<'a>) {
-    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
-    let sale = announce(&admin, 1).await;
+/// A sale of so many units, with two shoppers in its waiting room.
+async fn two_wait<'a>(shop: &'a TestShop, clock: &Clock, units: i64) -> (String, TestClient<'a>, TestClient<'a>) {
+    let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
+    let sale = announce(&shop.admin().await, units).await;
     clock.advance(HOUR - PREQUEUE);
     move_on(shop, &sale).await;
     for client in [&mei, &lei] {
@@ -143,7 +143,7 @@ fn data<'a>(page: &'a str, name: &str) -> Option<&'a str> {
 #[tokio::test]
 async fn place_that_the_shop_lost_comes_back_for_its_pass_and_is_next() {
     let (shop, clock) = hour_before().await;
-    let (sale, mei, lei) = two_wait(&shop, &clock).await;
+    let (sale, mei, lei) = two_wait(&shop, &clock, 1).await;
     let (first, _) = draw_order(&shop, &clock, &sale, [&mei, &lei]).await;
     let before = line_page(first, &sale).await;
     shop.execute("DELETE FROM queue_places WHERE called_at_ms IS NOT NULL").await;
@@ -161,7 +161,7 @@ async fn place_that_the_shop_lost_comes_back_for_its_pass_and_is_next() {
 #[tokio::test]
 async fn form_without_a_turn_is_refused_and_leads_back_to_the_line() {
     let (shop, clock) = hour_before().await;
-    let (sale, mei, lei) = two_wait(&shop, &clock).await;
+    let (sale, mei, lei) = two_wait(&shop, &clock, 1).await;
     let (first, second) = draw_order(&shop, &clock, &sale, [&mei, &lei]).await;
     let buy = format!("/en/sales/{sale}/buy");
     second.send_form(&buy, "quantity=1").await.shows(409, &["Not your turn"]);
@@ -199,13 +199,8 @@ async fn pages_of_a_sale_lead_to_its_waiting_room() {
 #[tokio::test]
 async fn staff_hold_and_bound_the_calls() {
     let (shop, clock) = hour_before().await;
-    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
-    let sale = announce(&admin, 2).await;
-    clock.advance(HOUR - PREQUEUE);
-    move_on(&shop, &sale).await;
-    for client in [&mei, &lei] {
-        join(client, &sale).await;
-    }
+    let admin = shop.admin().await;
+    let (sale, mei, lei) = two_wait(&shop, &clock, 2).await;
     let api = format!("/api/admin/sales/{sale}/queue");
     let held = admin.post(&api, json!({"held": true, "per_minute": 1})).await;
     assert_eq!(held.json()["queue"], json!({"held": true, "per_minute": 1}));
@@ -217,7 +212,8 @@ async fn staff_hold_and_bound_the_calls() {
     admin.get(&format!("{cockpit}?lang=en")).await.has(&["Calls are on hold", "Resume calls"]);
 
     let done = |what: &str| format!("{cockpit}?lang=en&done={what}&sale={sale}");
-    assert!(admin.send_form(&format!("{cockpit}/queue?lang=en"), "to=resume").await.leads_to(&done("calls_resumed")));
+    let queue = format!("{cockpit}/queue?lang=en");
+    admin.send_form(&queue, "to=resume").await.leads(&done("calls_resumed"));
     let called = async || {
         move_on(&shop, &sale).await;
         shop.parts.store.waiting_rooms().get(SaleId(sale.parse().unwrap())).await.unwrap().unwrap().called
@@ -225,12 +221,11 @@ async fn staff_hold_and_bound_the_calls() {
     assert_eq!((called().await, called().await), (1, 1), "one a minute");
     clock.advance(Duration::from_secs(30));
     assert_eq!(called().await, 1);
-    let pace = admin.send_form(&format!("{cockpit}/queue?lang=en"), "to=pace&per_minute=").await;
-    assert!(pace.leads_to(&done("pace_changed")), "{pace:?}");
+    admin.send_form(&queue, "to=pace&per_minute=").await.leads(&done("pace_changed"));
     assert_eq!(called().await, 2, "as units allow");
 
     assert_eq!(admin.post(&api, json!({"per_minute": 0})).await.problem(), problem(422, "invalid"));
-    assert!(admin.send_form(&format!("{cockpit}/queue?lang=en"), "to=pace&per_minute=many").await.is_page(422));
+    assert!(admin.send_form(&queue, "to=pace&per_minute=many").await.is_page(422));
     let rush = shop.open_sale(&admin, 5).await;
     admin.post(&format!("/api/admin/sales/{rush}/queue"), json!({"held": true})).await.refuses(404, "no_such_queue");
     let log = admin.get(&format!("/api/admin/audit-log?action=pace&subject=sale%20{sale}")).await.json();

@@ -386,9 +386,7 @@ async fn audit_finds_accounts_that_were_passed_over() {
     let (shop, clock) = open().await;
     let (sale, buyers) = sold_out_sale(&shop, 1).await;
     let clients = many(&shop, 3).await;
-    for client in &clients {
-        join(client, &sale, 1).await;
-    }
+    line_up(&clients, &sale, 1).await;
     let passed_over = async || {
         let checks = shop.parts.audit().check_once().await.unwrap();
         let check = checks.iter().find(|check| check.promise.contains("those who wait")).unwrap();
@@ -408,9 +406,7 @@ async fn cockpit_counts_those_who_wait_and_their_open_offers() {
     let (shop, clock) = open().await;
     let admin = shop.admin().await;
     let (sale, buyers) = sold_out_sale(&shop, 1).await;
-    for client in &many(&shop, 3).await {
-        join(client, &sale, 1).await;
-    }
+    line_up(&many(&shop, 3).await, &sale, 1).await;
     next_segment(&clock);
     cancel(&buyers[0], &sale).await;
     step(&shop).await;

@@ -39,7 +39,7 @@ async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
     assert!(case.text().contains("<dd>Wallet</dd>"), "the console says where the money came from");
     assert_audit_finds_nothing(&shop).await;
 
-    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await.is(200);
+    admin.refund(&order).await.is(200);
     let due = shop.parts.store.payments().refunds_due(10).await.unwrap();
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
     // Another process applies the same refund.

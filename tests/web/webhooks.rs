@@ -105,7 +105,7 @@ async fn life_of_an_order_is_told_once_signed_and_numbered() {
     shop.parts.payments.refund_due().await.unwrap();
     shop.send_events().await;
     assert_eq!(program.take(), of(&subject, &[(6, "refund.completed")]));
-    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await;
+    admin.refund(&order).await;
     shop.parts.payments.refund_due().await.unwrap();
     shop.send_events().await;
     let refunded = [(7, "refund.started"), (8, "refund.completed"), (9, "order.refunded")];

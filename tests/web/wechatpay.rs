@@ -196,7 +196,7 @@ async fn answers_that_wechat_pay_did_not_sign_change_nothing() {
     let payment = arena.again(&mei, &url).await;
     arena.deliver(&arena.pay(&payment).await[0]).await;
     let order = order_at(&mei, &url).await;
-    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+    admin.refund(&order).await;
     arena.fake.lie("POST /v3/refund/domestic/refunds", "forged", 1);
     assert_eq!((arena.refunds().await, status_of(&mei, &url).await), (1, "refund_pending".to_owned()));
     arena.all_refunds().await;
