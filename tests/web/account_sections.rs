@@ -18,8 +18,7 @@ fn state<'a>(page: &'a TestResponse, name: &str) -> &'a str {
 
 #[tokio::test]
 async fn folded_sections_say_how_things_are() {
-    let shop = TestShop::open().await;
-    let mei = shop.shopper("mei").await;
+    open_shop!(shop, [mei]);
     shop.log_in("mei", "correct horse").await;
     let page = mei.get("/en/account").await;
     assert_eq!(unfolded(&page), Vec::<&str>::new());
@@ -35,8 +34,7 @@ async fn folded_sections_say_how_things_are() {
 
 #[tokio::test]
 async fn section_with_a_failed_form_is_unfolded_and_keeps_what_was_typed() {
-    let shop = TestShop::open().await;
-    let mei = shop.shopper("mei").await;
+    open_shop!(shop, [mei]);
     for (path, form, section, kept) in [
         ("password", "password=nope&new_password=battery+staple", "password-form", "password-wrong"),
         ("mail", "address=nonsense&password=correct+horse", "mail", "value=\"nonsense\""),

@@ -2,15 +2,6 @@
 
 use super::*;
 
-const JSON: (&str, &str) = ("content-type", "application/json");
-
-impl TestClient<'_> {
-    /// Sends a change of the version that was read.
-    async fn change(&self, method: &str, path: &str, version: &str, body: Value) -> TestResponse {
-        self.send(method, path, &[JSON, ("if-match", version)], body.to_string()).await
-    }
-}
-
 /// The shop's first owner and a second one.
 macro_rules! two_owners {
     ($shop:ident, $one:ident, $other:ident) => {
@@ -24,7 +15,7 @@ macro_rules! two_owners {
 async fn of_two_changes_of_one_version_of_a_role_one_is_refused() {
     two_owners!(shop, one, other);
     shop.staff(&one, "sven", Role::Viewer).await;
-    let id = shop.parts.store.accounts().user_named("sven").await.unwrap().unwrap().id;
+    let id = shop.user("sven").await.id;
     let (read, path) = (format!("/api/admin/users/{id}"), format!("/api/admin/staff/{id}"));
     for _ in 0..5 {
         let version = one.get(&read).await.header("etag").to_owned();
@@ -45,7 +36,7 @@ async fn of_two_changes_of_one_version_of_a_role_one_is_refused() {
     let dismissed = other.change("DELETE", &path, &version, Value::Null).await;
     assert_eq!(dismissed.problem(), problem(412, "stale_version"), "a block is a change too");
     assert_eq!(other.change("DELETE", &path, "*", Value::Null).await.status, 200);
-    let without = one.send("PATCH", &path, &[JSON], json!({"role": "viewer"}).to_string()).await;
+    let without = one.patch(&path, json!({"role": "viewer"})).await;
     assert_eq!(without.status, 200, "{without:?}");
 }
 
@@ -53,7 +44,7 @@ async fn of_two_changes_of_one_version_of_a_role_one_is_refused() {
 async fn form_of_an_outdated_role_changes_nothing_and_shows_the_present_one() {
     two_owners!(shop, one, other);
     shop.staff(&one, "sven", Role::Viewer).await;
-    let user = shop.parts.store.accounts().user_named("sven").await.unwrap().unwrap();
+    let user = shop.user("sven").await;
     let (form, version) = (format!("/admin/staff/{}/role", user.id), user.version);
     let hidden = |version: i64| format!("name=\"version\" value=\"{version}\"");
     assert!(one.get("/admin/users?show=staff&lang=en").await.text().contains(&hidden(version)));

@@ -1,5 +1,4 @@
 use super::*;
-use base::config::Cidr;
 use domain::proof_of_work::{ITERATIONS, PARTS, solve};
 
 const RTL: &str = "\u{202e}gnp.exe <script>alert(1)</script> 😀 \"'&";
@@ -10,22 +9,21 @@ fn encoded(text: &str) -> String {
 
 /// Sends an account's name and password from another address, through a trusted proxy.
 async fn credentials_from(shop: &TestShop, address: &str, path: &str, username: &str) -> TestResponse {
-    let headers = [("content-type", "application/json"), ("x-forwarded-for", address)];
-    let body = json!({"username": username, "password": "correct horse"}).to_string();
-    shop.visitor().send("POST", path, &headers, body).await
+    shop.post_from(address, path, json!({"username": username, "password": "correct horse"})).await
 }
 
-fn behind_a_proxy(config: &mut Config) {
-    config.web.trusted_proxies = vec![Cidr::parse("127.0.0.1").unwrap()];
+/// A shop on which so many accounts of an address are free.
+async fn shop_with_free(registrations: u32) -> TestShop {
+    TestShop::open_with(|config| {
+        behind_a_proxy(config);
+        config.free_registrations = registrations;
+    })
+    .await
 }
 
 /// A shop on which one account of an address is free. The first one is registered.
 async fn busy_shop() -> TestShop {
-    let shop = TestShop::open_with(|config| {
-        behind_a_proxy(config);
-        config.free_registrations = 1;
-    })
-    .await;
+    let shop = shop_with_free(1).await;
     assert_eq!(credentials_from(&shop, "192.0.2.1", "/api/register", "mei").await.status, 201);
     shop
 }
@@ -35,13 +33,13 @@ async fn program_pays_for_an_account_of_a_busy_network() {
     let shop = busy_shop().await;
     let refused = credentials_from(&shop, "192.0.2.1", "/api/register", "lei").await;
     assert_eq!(refused.problem(), problem(403, "proof_needed"));
-    let forwarded = [("content-type", "application/json"), ("x-forwarded-for", "192.0.2.1")];
+    let forwarded = [("x-forwarded-for", "192.0.2.1")];
     let price = shop.visitor().send("GET", "/api/register/price", &forwarded, "").await.json()["price"].clone();
     assert_eq!((&price["parts"], &price["iterations"]), (&json!(PARTS), &json!(ITERATIONS)));
     let (challenge, bits) = (price["challenge"].as_str().unwrap(), price["bits"].as_u64().unwrap() as u32);
     let body = json!({"username": "lei", "password": "correct horse", "challenge": challenge,
         "numbers": solve(challenge, bits)});
-    let paid = shop.visitor().send("POST", "/api/register", &forwarded, body.to_string()).await;
+    let paid = shop.post_from("192.0.2.1", "/api/register", body).await;
     assert_eq!(paid.status, 201, "{paid:?}");
     assert_eq!(shop.visitor().get("/api/register/price").await.json(), json!({"price": null}), "loopback");
 }
@@ -51,15 +49,13 @@ async fn form_keeps_what_was_computed_for_it() {
     let shop = busy_shop().await;
     let forwarded = [("content-type", "application/x-www-form-urlencoded"), ("x-forwarded-for", "192.0.2.1")];
     let free = shop.visitor().get("/en/register").await;
-    assert!(
-        free.is_page(200) && !free.text().contains("data-puzzle") && !free.text().contains("/register."),
-        "{free:?}"
-    );
+    assert!(free.is_page(200), "{free:?}");
+    assert!(!free.text().contains("data-puzzle") && !free.text().contains("/register."), "{free:?}");
     let page = shop.visitor().send("GET", "/en/register", &forwarded, "").await;
     for words in ["data-puzzle=", "/static/register.", "data-worker=\"/static/proof.", "send it after"] {
         assert!(page.text().contains(words), "{words}: {page:?}");
     }
-    let challenge = page.text().split("name=\"challenge\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let challenge = page.value_of("challenge");
     let send = async |name: &str, proof: &str| {
         let form = format!("username={name}&password=correct+horse&challenge={challenge}&proof={proof}");
         shop.visitor().send("POST", "/en/register", &forwarded, form).await
@@ -67,8 +63,7 @@ async fn form_keeps_what_was_computed_for_it() {
     let early = send("lei", "").await;
     assert!(early.is_page(403) && early.text().contains("Many accounts were just created"), "{early:?}");
     assert!(early.text().contains(challenge), "the time of the wait goes on");
-    let numbers: Vec<String> = solve(challenge, 3).iter().map(u32::to_string).collect();
-    let proof = numbers.join(",");
+    let proof = solve(challenge, 3).iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let taken = send("mei", &proof.replace(',', "%2C")).await;
     assert!(taken.is_page(409) && taken.text().contains(&format!("name=\"proof\" value=\"{proof}\"")), "{taken:?}");
     assert!(send("lei", &proof.replace(',', "%2C")).await.leads_to("/en/"));
@@ -76,11 +71,7 @@ async fn form_keeps_what_was_computed_for_it() {
 
 #[tokio::test]
 async fn registrations_from_one_address_refuse_no_log_in_from_others() {
-    let shop = TestShop::open_with(|config| {
-        behind_a_proxy(config);
-        config.free_registrations = 1000;
-    })
-    .await;
+    let shop = shop_with_free(1000).await;
     shop.shopper("mei").await;
     let flood = futures::future::join_all((0..230).map(|n| {
         let shop = &shop;
@@ -101,13 +92,12 @@ async fn registrations_from_one_address_refuse_no_log_in_from_others() {
 }
 
 pub async fn id_of(shop: &TestShop, name: &str) -> String {
-    shop.parts.store.accounts().user_named(name).await.unwrap().unwrap().id.to_string()
+    shop.user(name).await.id.to_string()
 }
 
 #[tokio::test]
 async fn copied_cookie_is_invalid_after_logout() {
-    let shop = TestShop::open().await;
-    let mei = shop.shopper("mei").await;
+    open_shop!(shop, [mei]);
     assert_eq!(mei.get("/api/me").await.status, 200);
     assert_eq!(mei.post("/api/logout", json!({})).await.status, 204);
     assert_eq!(mei.get("/api/me").await.problem(), problem(401, "not_signed_in"));
@@ -118,8 +108,7 @@ async fn copied_cookie_is_invalid_after_logout() {
 
 #[tokio::test]
 async fn account_page_changes_the_password_and_ends_sessions() {
-    let shop = TestShop::open().await;
-    let mei = shop.shopper("mei").await;
+    open_shop!(shop, [mei]);
     let phone = shop.log_in("mei", "correct horse").await;
     assert!(shop.visitor().get("/en/account").await.leads_to("/en/login?next=%2Fen%2Faccount"));
     let page = phone.get("/zh/account").await;
@@ -133,7 +122,7 @@ async fn account_page_changes_the_password_and_ends_sessions() {
     assert!(done.leads_to("/en/account?done=password"));
     assert_eq!(mei.get("/api/me").await.status, 401);
     assert_eq!(phone.get("/api/me").await.status, 401, "its cookie was replaced");
-    let phone = TestClient { cookie: Some(done.cookie()), ..shop.visitor() };
+    let phone = shop.browser(done.cookie());
     assert!(phone.get("/en/account?done=password").await.text().contains("Password changed."));
 
     let tablet = shop.log_in("mei", "battery staple").await;
@@ -142,11 +131,10 @@ async fn account_page_changes_the_password_and_ends_sessions() {
     assert_eq!((list.len(), list.iter().filter(|s| s["current"] == true).count()), (2, 1));
     let other = list.iter().find(|s| s["current"] == false).unwrap()["id"].as_str().unwrap();
     let lei = shop.shopper("lei").await;
-    assert_eq!(lei.send("DELETE", &format!("/api/account/sessions/{other}"), &[], "").await.status, 404);
+    assert_eq!(lei.delete(&format!("/api/account/sessions/{other}")).await.status, 404);
     assert_eq!(tablet.get("/api/me").await.status, 200);
-    assert!(
-        phone.send_form(&format!("/en/account/sessions/{other}/end"), "").await.leads_to("/en/account?done=session")
-    );
+    let ended = phone.send_form(&format!("/en/account/sessions/{other}/end"), "").await;
+    assert!(ended.leads_to("/en/account?done=session"));
     assert_eq!(tablet.get("/api/me").await.status, 401);
     assert!(phone.send_form("/en/account/sessions/end", "").await.leads_to("/en/login"));
     assert_eq!(phone.get("/api/me").await.status, 401);
@@ -154,10 +142,7 @@ async fn account_page_changes_the_password_and_ends_sessions() {
 
 #[tokio::test]
 async fn blocked_user_loses_sessions_and_cannot_log_in() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 5).await;
-    let mei = shop.shopper("mei").await;
+    open_shop!(shop, admin, [mei], sale = 5);
     assert_eq!(mei.buy(&sale, 1).await.status, 202);
     let id = id_of(&shop, "mei").await;
     let block = format!("/admin/users/{id}/block?lang=en");
@@ -172,11 +157,9 @@ async fn blocked_user_loses_sessions_and_cannot_log_in() {
 
     assert_eq!(mei.get("/api/me").await.status, 401);
     assert_eq!(mei.buy(&sale, 1).await.problem(), problem(401, "not_signed_in"));
-    let credentials = json!({"username": "mei", "password": "correct horse"});
-    assert_eq!(shop.visitor().post("/api/login", credentials.clone()).await.problem(), problem(403, "blocked"));
+    assert_eq!(shop.visitor().try_log_in("mei", "correct horse").await.problem(), problem(403, "blocked"));
     assert!(shop.visitor().send_form("/en/login", "username=mei&password=correct+horse").await.is_page(403));
-    let wrong = json!({"username": "mei", "password": "wrong horse"});
-    assert_eq!(shop.visitor().post("/api/login", wrong).await.problem(), problem(401, "bad_credentials"));
+    assert_eq!(shop.visitor().try_log_in("mei", "wrong horse").await.problem(), problem(401, "bad_credentials"));
 
     let page = admin.get(&format!("/admin/users/{id}?lang=en&done=block")).await;
     assert!(page.is_page(200) && !page.text().contains("<script>alert"));
@@ -186,7 +169,7 @@ async fn blocked_user_loses_sessions_and_cannot_log_in() {
     assert!(log.is_page(200) && log.text().contains("<bdi>\u{202e}gnp.exe") && !log.text().contains("<script>alert"));
 
     assert!(admin.send_form(&format!("/admin/users/{id}/unblock?lang=en"), "confirm=yes").await.status == 303);
-    assert_eq!(shop.visitor().post("/api/login", credentials).await.status, 200);
+    shop.log_in("mei", "correct horse").await;
     assert_eq!(mei.get("/api/me").await.status, 401, "the old cookie stays invalid");
     let me = id_of(&shop, "admin").await;
     let own = admin.post(&format!("/api/admin/users/{me}/block"), json!({"reason": "x"})).await;
@@ -195,11 +178,8 @@ async fn blocked_user_loses_sessions_and_cannot_log_in() {
 
 #[tokio::test]
 async fn account_is_exported_and_deleted_once_no_order_is_open() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 5).await;
-    let mei = shop.shopper("mei").await;
-    let order = mei.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    open_shop!(shop, admin, [mei], sale = 5);
+    let (order, _) = mei.order(&sale).await;
     let export = mei.get("/zh/account/export").await;
     assert!(export.header("content-disposition").starts_with("attachment"));
     let data = export.json();
@@ -221,10 +201,8 @@ async fn account_is_exported_and_deleted_once_no_order_is_open() {
     assert!(delete("Mei", "correct+horse").await.is_page(200));
 
     assert_eq!(mei.get("/api/me").await.status, 401);
-    let credentials = json!({"username": "mei", "password": "correct horse"});
-    let again = shop.visitor().post("/api/login", credentials.clone()).await;
-    assert_eq!(again.problem(), problem(401, "bad_credentials"));
-    let taken = shop.visitor().post("/api/register", credentials).await;
+    assert_eq!(shop.visitor().try_log_in("mei", "correct horse").await.problem(), problem(401, "bad_credentials"));
+    let taken = shop.visitor().post("/api/register", json!({"username": "mei", "password": "correct horse"})).await;
     assert_eq!(taken.problem(), problem(409, "username_taken"), "names of deleted accounts stay taken");
     let users = admin.get("/api/admin/users").await;
     assert!(!users.text().contains("\"mei\"") && users.text().contains("deleted-"));
@@ -235,51 +213,51 @@ async fn account_is_exported_and_deleted_once_no_order_is_open() {
 
 #[tokio::test]
 async fn users_are_found_by_name_prefix_or_id() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     for name in ["mei_1", "meix1", "Mei_2", "小美的店"] {
         shop.shopper(name).await;
     }
     let names = async |q: &str| {
-        let found = admin.get(&format!("/api/admin/users?q={}", encoded(q))).await.json();
-        let found = found["users"].as_array().unwrap().iter();
-        found.map(|user| user["username"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let found = admin.get(&format!("/api/admin/users?q={}", encoded(q))).await.json()["users"].clone();
+        found.as_array().unwrap().iter().map(|user| user["username"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(names("MEI_").await, ["mei_1", "Mei_2"], "an underscore is no wildcard");
     assert_eq!(names("小美").await, ["小美的店"]);
-    assert_eq!(names("%").await, Vec::<String>::new());
-    assert_eq!(names("\\").await, Vec::<String>::new());
+    assert_eq!((names("%").await, names("\\").await), (vec![], vec![]));
     assert_eq!(names(&id_of(&shop, "mei_1").await).await, ["mei_1"]);
     let long = admin.get(&format!("/admin/users?lang=zh&q={}", encoded(&RTL.repeat(100)))).await;
     assert!(long.is_page(200) && !long.text().contains("<script>alert") && long.text().contains("没有找到"));
 }
 
-#[tokio::test]
-async fn second_factor_is_set_up_and_used_by_forms() {
-    let shop = TestShop::open().await;
-    let mei = shop.shopper("mei").await;
-    let page = mei.get("/en/account/second-factor").await;
-    assert!(page.is_page(200) && page.text().contains("src=\"data:image/svg+xml;base64,"));
-    let sealed = page.text().split("name=\"enrolment\" value=\"").nth(1).unwrap().split('"').next().unwrap();
-    let wrong = format!("enrolment={sealed}&password=correct+horse&code=000000");
-    let wrong = mei.send_form("/en/account/second-factor", &wrong).await;
-    assert!(wrong.is_page(422) && wrong.text().contains("code-wrong"));
-    let secret =
-        |page: &TestResponse| page.text().split("<code>").nth(1).unwrap().split('<').next().unwrap().replace(' ', "");
-    assert_eq!(secret(&wrong), secret(&page), "the secret that was scanned stays");
-    let totp = totp_rs::Secret::try_from_base32(secret(&page)).unwrap();
+fn secret_of(page: &TestResponse) -> String {
+    between(page.text(), "<code>", "<").replace(' ', "")
+}
+
+/// The form that turns the second factor on with the secret of a page.
+fn enrolment(shop: &TestShop, page: &TestResponse) -> String {
+    let totp = totp_rs::Secret::try_from_base32(secret_of(page)).unwrap();
     let totp = totp_rs::Builder::new().with_secret(totp).build().unwrap();
     let code = totp.generate(shop.parts.clock.now().as_second() as u64);
-    let right = format!("enrolment={sealed}&password=correct+horse&code={code}");
-    let codes = mei.send_form("/en/account/second-factor", &right).await;
-    assert!(codes.is_page(200) && codes.text().matches("<li><code>").count() == 10);
-    let recovery = codes.text().split("<li><code>").nth(1).unwrap().split('<').next().unwrap();
+    format!("enrolment={}&password=correct+horse&code={code}", page.value_of("enrolment"))
+}
 
-    let credentials = json!({"username": "mei", "password": "correct horse"});
-    assert_eq!(shop.visitor().post("/api/login", credentials).await.problem(), problem(401, "totp_required"));
+#[tokio::test]
+async fn second_factor_is_set_up_and_used_by_forms() {
+    open_shop!(shop, [mei]);
+    let page = mei.get("/en/account/second-factor").await;
+    assert!(page.is_page(200) && page.text().contains("src=\"data:image/svg+xml;base64,"));
+    let wrong = format!("enrolment={}&password=correct+horse&code=000000", page.value_of("enrolment"));
+    let wrong = mei.send_form("/en/account/second-factor", &wrong).await;
+    assert!(wrong.is_page(422) && wrong.text().contains("code-wrong"));
+    assert_eq!(secret_of(&wrong), secret_of(&page), "the secret that was scanned stays");
+    let codes = mei.send_form("/en/account/second-factor", &enrolment(&shop, &page)).await;
+    assert!(codes.is_page(200) && codes.text().matches("<li><code>").count() == 10);
+    let recovery = between(codes.text(), "<li><code>", "<");
+
+    assert_eq!(shop.visitor().try_log_in("mei", "correct horse").await.problem(), problem(401, "totp_required"));
     let step = shop.visitor().send_form("/en/login", "username=mei&password=correct+horse&next=/en/orders").await;
     assert!(step.is_page(200) && step.header("set-cookie").is_empty());
-    let half = step.text().split("name=\"half\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let half = step.value_of("half");
     let send = async |code: &str| {
         shop.visitor().send_form("/en/login/code", &format!("half={half}&code={code}&next=/en/orders")).await
     };
@@ -292,47 +270,36 @@ async fn second_factor_is_set_up_and_used_by_forms() {
 
 #[tokio::test]
 async fn log_in_ends_the_session_of_the_same_browser() {
-    let shop = TestShop::open().await;
-    let old = shop.shopper("mei").await;
-    let credentials = json!({"username": "mei", "password": "correct horse"});
-    let answer = old.post("/api/login", credentials).await;
+    open_shop!(shop, [mei]);
+    let answer = mei.try_log_in("mei", "correct horse").await;
     assert_eq!(answer.status, 200);
-    assert_eq!(old.get("/api/me").await.status, 401);
-    let next = TestClient { cookie: Some(answer.cookie()), ..shop.visitor() };
+    assert_eq!(mei.get("/api/me").await.status, 401);
+    let next = shop.browser(answer.cookie());
     assert_eq!(next.get("/api/me").await.status, 200);
 
     let form = next.send_form("/en/login", "username=mei&password=correct+horse&next=").await;
     assert!(form.leads_to("/en/"));
     assert_eq!(next.get("/api/me").await.status, 401);
-    let wrong = json!({"username": "mei", "password": "wrong horse"});
-    let last = TestClient { cookie: Some(form.cookie()), ..shop.visitor() };
-    assert_eq!(last.post("/api/login", wrong).await.status, 401);
+    let last = shop.browser(form.cookie());
+    assert_eq!(last.try_log_in("mei", "wrong horse").await.status, 401);
     assert_eq!(last.get("/api/me").await.status, 200, "a failed log-in ends nothing");
 }
 
 #[tokio::test]
 async fn second_factor_is_replaced_by_form_with_the_present_code() {
-    let shop = TestShop::open().await;
-    let mei = shop.shopper("mei").await;
-    let enrol = async || mei.get("/en/account/second-factor").await.text().to_owned();
-    let form = |page: &str| {
-        let sealed = page.split("name=\"enrolment\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
-        let secret = page.split("<code>").nth(1).unwrap().split('<').next().unwrap().replace(' ', "");
-        let totp = totp_rs::Builder::new().with_secret(totp_rs::Secret::try_from_base32(secret).unwrap());
-        let code = totp.build().unwrap().generate(shop.parts.clock.now().as_second() as u64);
-        format!("enrolment={sealed}&password=correct+horse&code={code}")
-    };
-    let page = enrol().await;
-    assert!(!page.contains("present_code"));
-    let codes = mei.send_form("/en/account/second-factor", &form(&page)).await;
-    let recovery = codes.text().split("<li><code>").nth(1).unwrap().split('<').next().unwrap().to_owned();
+    open_shop!(shop, [mei]);
+    let path = "/en/account/second-factor";
+    let page = mei.get(path).await;
+    assert!(!page.text().contains("present_code"));
+    let codes = mei.send_form(path, &enrolment(&shop, &page)).await;
+    let recovery = between(codes.text(), "<li><code>", "<");
 
-    let page = enrol().await;
-    assert!(page.contains("name=\"present_code\""));
-    let without = mei.send_form("/en/account/second-factor", &form(&page)).await;
+    let page = mei.get(path).await;
+    assert!(page.text().contains("name=\"present_code\""));
+    let without = mei.send_form(path, &enrolment(&shop, &page)).await;
     assert!(without.is_page(422) && without.text().contains("present_code-wrong"));
-    let with = format!("{}&present_code={recovery}", form(&page));
-    assert!(mei.send_form("/en/account/second-factor", &with).await.is_page(200));
+    let with = format!("{}&present_code={recovery}", enrolment(&shop, &page));
+    assert!(mei.send_form(path, &with).await.is_page(200));
 }
 
 #[tokio::test]
@@ -366,8 +333,7 @@ async fn console_signed_out_leads_to_the_log_in_and_back() {
 
 #[tokio::test]
 async fn answers_on_the_hot_path_have_security_headers_behind_https() {
-    let shop = TestShop::open_with(|config| config.web.public_url = "https://shop.example".to_owned()).await;
-    let mei = shop.shopper("mei").await;
+    open_shop!(shop = TestShop::open_with(|config| config.web.public_url = "https://shop.example".to_owned()), [mei]);
     for path in ["/api/sales/1/button", "/api/sales/1/orders/x", "/api/packets/1", "/api/ping", "/api/me"] {
         let answer = mei.get(path).await;
         for (name, part) in [

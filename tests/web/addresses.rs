@@ -5,14 +5,15 @@ use super::*;
 pub const FORM: &str =
     "recipient=Mei&phone=13800138000&country=CN&region=Zhejiang&city=Hangzhou&line1=Wensan+Road+1&postal_code=310000";
 
+/// A body with an address.
 fn address(recipient: &str) -> Value {
-    json!({"recipient": recipient, "phone": "13800138000", "country": "CN", "region": "浙江省", "city": "杭州市", "line1": "文三路 1 号"})
+    json!({"address": {"recipient": recipient, "phone": "13800138000", "country": "CN", "region": "浙江省", "city": "杭州市",
+        "line1": "文三路 1 号"}})
 }
 
 #[tokio::test]
 async fn addresses_are_managed_by_api() {
-    let shop = TestShop::open().await;
-    let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
+    open_shop!(shop, [mei, lei]);
     assert_eq!(shop.visitor().get("/api/addresses").await.problem(), problem(401, "not_signed_in"));
     assert_eq!(mei.get("/api/addresses").await.json(), json!({"addresses": []}));
     let wrong = mei.post("/api/addresses", json!({"address": {"recipient": "", "phone": "x", "country": "CN", "region": "x", "city": "x", "line1": "x"}})).await;
@@ -22,9 +23,11 @@ async fn addresses_are_managed_by_api() {
     let unknown = mei.post("/api/addresses", json!({"address": {"planet": "Mars"}})).await;
     assert_eq!(unknown.problem(), problem(422, "invalid"));
 
-    let first = mei.post("/api/addresses", json!({"address": address("王小美")})).await;
+    let first = mei.post("/api/addresses", address("王小美")).await;
     assert_eq!((first.status.as_u16(), &first.json()["address"]["is_default"]), (201, &json!(true)));
-    let second = mei.post("/api/addresses", json!({"address": address("公司"), "is_default": true})).await.json();
+    let mut preferred = address("公司");
+    preferred["is_default"] = true.into();
+    let second = mei.post("/api/addresses", preferred).await.json();
     let list = mei.get("/api/addresses").await.json();
     let names: Vec<_> = list["addresses"].as_array().unwrap().iter().map(|a| a["recipient"].clone()).collect();
     assert_eq!(names, ["公司", "王小美"], "the default first");
@@ -33,25 +36,22 @@ async fn addresses_are_managed_by_api() {
     let path = format!("/api/addresses/{}", second["address"]["id"].as_str().unwrap());
     for stranger in [&lei, &shop.shopper("wuu").await] {
         assert_eq!(stranger.get(&path).await.problem(), problem(404, "not_found"));
-        assert_eq!(stranger.send("DELETE", &path, &[], "").await.problem(), problem(404, "not_found"));
-        let body = json!({"address": address("x")}).to_string();
-        let put = stranger.send("PUT", &path, &[("content-type", "application/json")], body).await;
-        assert_eq!(put.problem(), problem(404, "not_found"));
+        assert_eq!(stranger.delete(&path).await.problem(), problem(404, "not_found"));
+        assert_eq!(stranger.put(&path, address("x")).await.problem(), problem(404, "not_found"));
     }
-    assert_eq!(mei.send("DELETE", &path, &[], "").await.status, 204);
+    assert_eq!(mei.delete(&path).await.status, 204);
     let left = mei.get("/api/addresses").await.json();
     assert_eq!((left["addresses"].as_array().unwrap().len(), &left["addresses"][0]["is_default"]), (1, &json!(true)));
     for n in 0..19 {
-        assert_eq!(mei.post("/api/addresses", json!({"address": address(&format!("n{n}"))})).await.status, 201);
+        assert_eq!(mei.post("/api/addresses", address(&format!("n{n}"))).await.status, 201);
     }
-    let full = mei.post("/api/addresses", json!({"address": address("x")})).await;
+    let full = mei.post("/api/addresses", address("x")).await;
     assert_eq!(full.problem(), problem(409, "too_many_addresses"));
 }
 
 #[tokio::test]
 async fn addresses_are_managed_by_forms() {
-    let shop = TestShop::open().await;
-    let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
+    open_shop!(shop, [mei, lei]);
     let all = "/en/account/addresses";
     assert!(mei.get(all).await.text().contains("No addresses yet"));
     let evil = "%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
@@ -73,9 +73,7 @@ async fn addresses_are_managed_by_forms() {
     assert!(edit.is_page(200) && edit.text().contains("value=\"Wensan Road 1\""));
     assert!(lei.get(&format!("{all}/{}", id(0))).await.is_page(404));
     assert!(lei.send_form(&format!("{all}/{}", id(0)), FORM).await.is_page(404));
-    assert!(
-        mei.send_form(&format!("{all}/{}/default", id(1)), "").await.leads_to("/en/account/addresses?done=default")
-    );
+    assert!(mei.send_form(&format!("{all}/{}/default", id(1)), "").await.leads_to(&format!("{all}?done=default")));
     assert_eq!(mei.get("/api/addresses").await.json()["addresses"][0]["id"], id(1));
     assert!(lei.send_form(&format!("{all}/{}/delete", id(1)), "").await.is_page(404));
     assert!(mei.send_form(&format!("{all}/{}/delete", id(1)), "").await.leads_to("/en/account/addresses?done=deleted"));
@@ -83,50 +81,35 @@ async fn addresses_are_managed_by_forms() {
 
 #[tokio::test]
 async fn address_of_an_order_is_a_copy_and_fixed_once_paid() {
-    let shop = TestShop::open().await;
-    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
-    let sale = shop.open_sale(&admin, 5).await;
-    let receipt = mei.buy(&sale, 1).await.json();
-    let url = receipt["status_url"].as_str().unwrap();
-    let order = receipt["order"]["id"].as_str().unwrap();
-    let put = async |who: &TestClient<'_>, body: Value| {
-        who.send("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body.to_string()).await
-    };
-    assert_eq!(put(&lei, json!({"address": address("x")})).await.problem(), problem(404, "not_found"));
+    open_shop!(shop, admin, [mei, lei], sale = 5);
+    let (order, url) = mei.order(&sale).await;
+    let put = async |who: &TestClient<'_>, body: Value| who.put(&format!("{url}/address"), body).await;
+    assert_eq!(put(&lei, address("x")).await.problem(), problem(404, "not_found"));
     assert_eq!(put(&mei, json!({})).await.problem(), problem(422, "invalid"));
-    let set = put(&mei, json!({"address": address("小美")})).await;
+    let set = put(&mei, address("小美")).await;
     assert_eq!((set.status.as_u16(), &set.json()["order"]["address"]["recipient"]), (200, &json!("小美")));
-    let saved = mei.post("/api/addresses", json!({"address": address("公司")})).await.json();
+    let saved = mei.post("/api/addresses", address("公司")).await.json();
     let saved = saved["address"]["id"].as_str().unwrap();
-    assert_eq!(
-        put(&lei, json!({"address_id": saved})).await.problem(),
-        problem(422, "invalid"),
-        "the address of another user"
-    );
+    let of_another = put(&lei, json!({"address_id": saved})).await;
+    assert_eq!(of_another.problem(), problem(422, "invalid"), "the address of another user");
     put(&mei, json!({"address_id": saved})).await;
-    mei.send("DELETE", &format!("/api/addresses/{saved}"), &[], "").await;
-    assert_eq!(mei.get(url).await.json()["order"]["address"]["recipient"], "公司", "a copy");
-    assert!(mei.get(&format!("/en/orders/{sale}/{order}")).await.text().contains("公司"));
-    assert!(mei.get(&format!("/en/orders/{sale}/{order}/address")).await.is_page(200));
-    assert!(lei.get(&format!("/en/orders/{sale}/{order}/address")).await.is_page(404));
+    mei.delete(&format!("/api/addresses/{saved}")).await;
+    assert_eq!(mei.get(&url).await.json()["order"]["address"]["recipient"], "公司", "a copy");
+    let (page, form) = (format!("/en/orders/{sale}/{order}"), format!("/en/orders/{sale}/{order}/address"));
+    assert!(mei.get(&page).await.text().contains("公司"));
+    assert!(mei.get(&form).await.is_page(200) && lei.get(&form).await.is_page(404));
 
-    let checkout = mei.post(&format!("{url}/payments"), json!({})).await.json();
-    support::pay(&shop, &checkout).await;
-    assert_eq!(mei.get(url).await.json()["order"]["status"], "paid");
-    assert_eq!(put(&mei, json!({"address": address("x")})).await.problem(), problem(409, "address_fixed"));
-    let late = mei.send_form(&format!("/en/orders/{sale}/{order}/address"), FORM).await;
-    assert!(late.is_page(409));
-    assert!(
-        mei.get(&format!("/en/orders/{sale}/{order}/address")).await.leads_to(&format!("/en/orders/{sale}/{order}"))
-    );
+    support::pay(&shop, &mei.begin_payment(&url).await).await;
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
+    assert_eq!(put(&mei, address("x")).await.problem(), problem(409, "address_fixed"));
+    assert!(mei.send_form(&form, FORM).await.is_page(409));
+    assert!(mei.get(&form).await.leads_to(&page));
 }
 
 #[tokio::test]
 async fn paid_order_takes_the_address_that_it_lacks_once() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
-    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    open_shop!(shop, admin, [mei], sale = 5);
+    let (_, url) = mei.order(&sale).await;
     let order: domain::OrderId = url.rsplit('/').next().unwrap().parse().unwrap();
     // The payment began before the program asked for addresses.
     let stored = shop.parts.store.orders().get(sale.parse().unwrap(), order).await.unwrap().unwrap();
@@ -137,10 +120,7 @@ async fn paid_order_takes_the_address_that_it_lacks_once() {
     assert!(page.text().contains("so that we can ship") && page.text().contains("/address\""), "{page:?}");
     let form = mei.get(&format!("/en/orders/{sale}/{order}/address")).await;
     assert!(form.is_page(200) && !form.text().contains("value=\"pay\""), "{form:?}");
-    let put = async |recipient| {
-        let body = json!({"address": address(recipient)}).to_string();
-        mei.send("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body).await
-    };
+    let put = async |recipient| mei.put(&format!("{url}/address"), address(recipient)).await;
     let set = put("小美").await;
     assert_eq!((set.status.as_u16(), &set.json()["order"]["address"]["recipient"]), (200, &json!("小美")));
     assert_eq!(put("另一人").await.problem(), problem(409, "address_fixed"));
@@ -153,9 +133,7 @@ async fn paid_order_takes_the_address_that_it_lacks_once() {
 
 #[tokio::test]
 async fn default_address_is_proposed_and_used_for_the_payment() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
+    open_shop!(shop, admin, [mei], sale = 5);
     mei.send_form("/en/account/addresses", FORM).await;
     let order = mei.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await.header("location").to_owned();
     let page = mei.get(&order).await;
@@ -168,20 +146,18 @@ async fn default_address_is_proposed_and_used_for_the_payment() {
 
 #[tokio::test]
 async fn list_of_orders_is_filtered_by_status() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop, admin, [mei]);
     assert!(mei.get("/en/orders").await.text().contains("No orders yet"));
     let sale = shop.open_sale(&admin, 5).await;
-    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let (_, url) = mei.order(&sale).await;
     mei.post(&format!("{url}/cancel"), json!({})).await;
     mei.buy(&sale, 1).await;
     let count = async |status: &str| {
         mei.get(&format!("/api/orders?status={status}")).await.json()["orders"].as_array().unwrap().len()
     };
-    assert_eq!(
-        (count("").await, count("unpaid").await, count("cancelled,rejected").await, count("paid").await),
-        (2, 1, 1, 0)
-    );
+    for (status, found) in [("", 2), ("unpaid", 1), ("cancelled,rejected", 1), ("paid", 0)] {
+        assert_eq!(count(status).await, found, "{status}");
+    }
     assert_eq!(mei.get("/api/orders?status=lost").await.problem(), problem(422, "invalid"));
     assert!(mei.get("/en/orders?status=paid").await.text().contains("No matching orders"));
     assert_eq!(mei.get("/en/orders?status=unpaid").await.text().matches("data-status=\"unpaid\"").count(), 1);
@@ -189,21 +165,16 @@ async fn list_of_orders_is_filtered_by_status() {
 
 #[tokio::test]
 async fn addresses_are_exported_and_deleted_with_the_account() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 5).await;
-    mei.post("/api/addresses", json!({"address": address("王小美")})).await;
-    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
-    let body = json!({"address": address("公司")}).to_string();
-    mei.send("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body).await;
+    open_shop!(shop, admin, [mei], sale = 5);
+    mei.post("/api/addresses", address("王小美")).await;
+    let (_, url) = mei.order(&sale).await;
+    mei.put(&format!("{url}/address"), address("公司")).await;
     mei.post(&format!("{url}/cancel"), json!({})).await;
     let (store, now) = (&shop.parts.store, shop.parts.clock.now());
-    let id = store.accounts().user_named("mei").await.unwrap().unwrap().id;
+    let id = shop.user("mei").await.id;
     let export = store.accounts().export_of(id, now).await.unwrap().unwrap();
-    assert_eq!(
-        (&export["addresses"][0]["recipient"], &export["orders"][0]["address"]["recipient"]),
-        (&json!("王小美"), &json!("公司"))
-    );
+    assert_eq!(export["addresses"][0]["recipient"], "王小美");
+    assert_eq!(export["orders"][0]["address"]["recipient"], "公司");
     store.accounts().delete_account(id, false, now).await.unwrap();
     assert_eq!(store.accounts().addresses_of(id).await.unwrap(), []);
     assert!(store.orders().orders_of(id, &[], None, 10).await.unwrap()[0].address.is_none());
@@ -211,37 +182,30 @@ async fn addresses_are_exported_and_deleted_with_the_account() {
 
 #[tokio::test]
 async fn outdated_address_is_neither_changed_nor_deleted() {
-    let shop = TestShop::open().await;
-    let mei = shop.shopper("mei").await;
-    let created = mei.post("/api/addresses", json!({"address": address("王小美")})).await;
+    open_shop!(shop, [mei]);
+    let created = mei.post("/api/addresses", address("王小美")).await;
     let (path, version) = (created.header("location").to_owned(), created.header("etag").to_owned());
     assert_eq!(mei.get(&path).await.header("etag"), version);
-    let send = async |method: &str, version: &str, body: Value| {
-        let headers = [("content-type", "application/json"), ("if-match", version)];
-        mei.send(method, &path, &headers, body.to_string()).await
-    };
-    let first = send("PUT", &version, json!({"address": address("王美")})).await;
+    let first = mei.change("PUT", &path, &version, address("王美")).await;
     assert_eq!(first.status, 200, "{first:?}");
     assert_ne!(first.header("etag"), version);
-    let late = send("PUT", &version, json!({"address": address("美")})).await;
+    let late = mei.change("PUT", &path, &version, address("美")).await;
     assert_eq!(late.problem(), problem(412, "stale_version"));
-    assert_eq!(send("DELETE", &version, json!({})).await.problem(), problem(412, "stale_version"));
+    assert_eq!(mei.change("DELETE", &path, &version, json!({})).await.problem(), problem(412, "stale_version"));
     assert_eq!(mei.get(&path).await.json()["address"]["recipient"], "王美");
-    assert_eq!(send("PUT", "*", json!({"address": address("王")})).await.status, 200);
+    assert_eq!(mei.change("PUT", &path, "*", address("王")).await.status, 200);
     let now = mei.get(&path).await.header("etag").to_owned();
-    assert_eq!(send("DELETE", &format!("{version}, {now}"), json!({})).await.status, 204);
+    assert_eq!(mei.change("DELETE", &path, &format!("{version}, {now}"), json!({})).await.status, 204);
 }
 
 #[tokio::test]
 async fn form_of_an_outdated_address_shows_what_it_is_now_and_keeps_what_was_entered() {
-    let shop = TestShop::open().await;
-    let mei = shop.shopper("mei").await;
-    let created = mei.post("/api/addresses", json!({"address": address("王小美")})).await;
+    open_shop!(shop, [mei]);
+    let created = mei.post("/api/addresses", address("王小美")).await;
     let page = created.header("location").replace("/api", "/en/account");
     let version = created.header("etag").trim_matches('"').to_owned();
     assert!(mei.get(&page).await.text().contains(&format!("name=\"version\" value=\"{version}\"")));
-    let changed = json!({"address": address("Elsewhere")}).to_string();
-    mei.send("PUT", created.header("location"), &[("content-type", "application/json")], changed).await;
+    mei.put(created.header("location"), address("Elsewhere")).await;
 
     let refused = mei.send_form(&page, &format!("{FORM}&version={version}")).await;
     assert!(refused.is_page(409) && refused.text().contains("This address was just changed elsewhere"), "{refused:?}");

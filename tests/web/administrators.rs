@@ -4,8 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn console_answers_404_to_shoppers_and_leads_strangers_to_the_login() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop, admin, [mei]);
     for path in ["/admin", "/admin/log", "/admin/goods/new", "/admin/sales/new"] {
         assert!(mei.get(path).await.is_page(404) && shop.visitor().get(path).await.status == 303, "{path}");
         assert!(admin.get(path).await.is_page(200), "{path}");
@@ -20,8 +19,7 @@ async fn console_answers_404_to_shoppers_and_leads_strangers_to_the_login() {
 
 #[tokio::test]
 async fn sales_are_run_by_api() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let goods = json!({"name": {"zh": "", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     let wrong = admin.post("/api/admin/goods", goods).await;
     assert_eq!(wrong.json()["fields"], json!([{"field": "name.zh", "code": "required"}]));
@@ -33,7 +31,7 @@ async fn sales_are_run_by_api() {
 
     let id = shop.open_sale(&admin, 5).await;
     let at = |action: &str| format!("/api/admin/sales/{id}/{action}");
-    let edit = admin.send("PATCH", &at("")[..at("").len() - 1], &[("content-type", "application/json")], "{}").await;
+    let edit = admin.patch(&format!("/api/admin/sales/{id}"), json!({})).await;
     assert_eq!(edit.problem(), problem(409, "wrong_state"));
     assert_eq!(admin.post(&at("resume"), json!({})).await.problem(), problem(409, "wrong_state"));
     assert_eq!(admin.post(&at("pause"), json!({})).await.json()["sale"]["state"], "paused");
@@ -50,18 +48,10 @@ async fn sales_are_run_by_api() {
 
 #[tokio::test]
 async fn sale_is_edited_by_api_before_it_begins() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    shop.open_sale(&admin, 2).await;
-    let sale = json!({
-        "goods_id": "1", "price": {"amount": 5, "currency": "CNY"}, "list_price": {"amount": 9, "currency": "CNY"},
-        "total": 5, "per_user_limit": 1, "opens_at": "2099-01-01T00:00:00Z",
-    });
-    let id = admin.post("/api/admin/sales", sale).await.json()["sale"]["id"].as_str().unwrap().to_owned();
-    let edit = async |body: Value| {
-        let path = format!("/api/admin/sales/{id}");
-        admin.send("PATCH", &path, &[("content-type", "application/json")], body.to_string()).await
-    };
+    open_shop!(shop, admin);
+    let price = |amount: i64| json!({"amount": amount, "currency": "CNY"});
+    let id = admin.announce(json!({"price": price(5), "list_price": price(9)})).await;
+    let edit = async |body: Value| admin.patch(&format!("/api/admin/sales/{id}"), body).await;
     let edited = edit(json!({"list_price": null, "total": 7})).await.json();
     assert_eq!((&edited["sale"]["list_price"], &edited["sale"]["total"]), (&json!(null), &json!(7)));
     assert_eq!(edited["sale"]["opens_at"], "2099-01-01T00:00:00Z", "what is absent stays");
@@ -71,9 +61,7 @@ async fn sale_is_edited_by_api_before_it_begins() {
 
 #[tokio::test]
 async fn actions_on_a_sale_need_confirmation() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let id = shop.open_sale(&admin, 5).await;
+    open_shop!(shop, admin, id = 5);
     let form =
         async |action: &str, body: &str| admin.send_form(&format!("/admin/sales/{id}/{action}?lang=en"), body).await;
     let done = |what: &str| format!("/admin?lang=en&done={what}&sale={id}");
@@ -90,8 +78,7 @@ async fn actions_on_a_sale_need_confirmation() {
 
 #[tokio::test]
 async fn sale_is_created_by_form() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     shop.open_sale(&admin, 2).await;
     let wrong = admin.send_form("/admin/sales?lang=en", "goods_id=1&price=cheap&total=5&per_user_limit=1").await;
     assert!(wrong.is_page(422) && wrong.text().contains("value=\"cheap\""));

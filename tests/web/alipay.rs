@@ -61,18 +61,32 @@ async fn open_with(change: impl FnOnce(&mut AlipayConfig)) -> Arena {
     .await
 }
 
+/// The owner of the shop, and an open sale.
+async fn sale_at(arena: &Arena) -> (TestClient<'_>, String) {
+    let admin = arena.shop.admin().await;
+    let sale = arena.shop.open_sale(&admin, 3).await;
+    (admin, sale)
+}
+
+/// A shopper with a paid order: its address and id, and the payment.
+async fn payer<'a>(arena: &'a Arena, sale: &str) -> (TestClient<'a>, String, String, String) {
+    let (mei, url, payment) = arena.begin("mei", sale).await;
+    arena.deliver(&arena.pay(&payment).await[0]).await;
+    let order = order_at(&mei, &url).await;
+    (mei, url, order, payment)
+}
+
 /// A shopper with an unpaid order, and its address.
 async fn buyer<'a>(arena: &'a Arena, name: &str, sale: &str) -> (TestClient<'a>, String) {
     let who = arena.shop.shopper(name).await;
-    let url = who.buy(sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let (_, url) = who.order(sale).await;
     (who, url)
 }
 
 #[tokio::test]
 async fn payment_by_alipay_is_reported_twice_and_pays_once() {
     let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (_, sale) = sale_at(&arena).await;
     let (mei, url) = buyer(&arena, "mei", &sale).await;
     let begun = mei.post(&format!("{url}/payments?lang=en"), json!({})).await.json();
     let trade = arena.fake.ask(&json!({"do": "open", "url": begun["checkout_url"]}));
@@ -139,8 +153,7 @@ async fn what_alipay_reports_is_compared_with_what_was_asked_for() {
 #[tokio::test]
 async fn only_notices_signed_by_alipay_count() {
     let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (_, sale) = sale_at(&arena).await;
     let (mei, url, payment) = arena.begin("mei", &sale).await;
     let event = arena.pay(&payment).await.remove(0);
     let forged = arena.deliver_signed(&event, 0, json!({"by": "platform_b.key"})).await;
@@ -160,8 +173,7 @@ async fn only_notices_signed_by_alipay_count() {
 async fn every_key_of_alipay_counts_while_one_is_replaced() {
     let keys = ["platform_b.pem", "platform_a.pem"].map(|name| VerifyingKey::parse(&test_key(name)).unwrap());
     let arena = open_with(|config| config.alipay_keys = keys.to_vec()).await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (_, sale) = sale_at(&arena).await;
     for (name, key) in [("mei", "platform_a.key"), ("wang", "platform_b.key")] {
         let (who, url, payment) = arena.begin(name, &sale).await;
         let event = arena.pay(&payment).await.remove(0);
@@ -174,11 +186,10 @@ async fn every_key_of_alipay_counts_while_one_is_replaced() {
 #[tokio::test]
 async fn address_that_was_not_opened_stays_payable_and_late_money_goes_back() {
     let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (_, sale) = sale_at(&arena).await;
     let payments = &arena.shop.parts.payments;
     let (mei, url) = buyer(&arena, "mei", &sale).await;
-    let begun = mei.post(&format!("{url}/payments"), json!({})).await.json();
+    let begun = mei.begin_payment(&url).await;
     mei.post(&format!("{url}/cancel"), json!({})).await;
     assert_eq!(payments.close_due().await.unwrap(), 1);
     assert_eq!(payments.close_due().await.unwrap(), 0, "it is closed when its time is over");
@@ -194,7 +205,7 @@ async fn address_that_was_not_opened_stays_payable_and_late_money_goes_back() {
     assert_eq!((arena.refunded(), status_of(&mei, &url).await), (vec![PRICE], "refunded".to_owned()));
     // Another payer does not, until its time is over.
     let (wang, url) = buyer(&arena, "wang", &sale).await;
-    let begun = wang.post(&format!("{url}/payments"), json!({})).await.json();
+    let begun = wang.begin_payment(&url).await;
     let own = format!("{url}/payments/{}", begun["payment"]["id"].as_str().unwrap());
     arena.clock.advance(Duration::from_secs(30 * 60));
     assert_eq!(payments.close_due().await.unwrap(), 1);
@@ -207,14 +218,13 @@ async fn address_that_was_not_opened_stays_payable_and_late_money_goes_back() {
 #[tokio::test]
 async fn payer_on_a_phone_gets_a_page_for_phones_and_on_a_computer_a_code_if_the_shop_says_so() {
     let arena = open_with(|config| config.shows_code = true).await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (_, sale) = sale_at(&arena).await;
     let (mei, url) = buyer(&arena, "mei", &sale).await;
     let headers = [("content-type", "application/json"), ("user-agent", PHONE)];
     let begun = mei.send("POST", &format!("{url}/payments"), &headers, "{}").await.json();
     let trade = arena.fake.ask(&json!({"do": "open", "url": begun["checkout_url"]}));
     assert_eq!(trade["method"], "alipay.trade.wap.pay", "{trade}");
-    let begun = mei.post(&format!("{url}/payments"), json!({})).await.json();
+    let begun = mei.begin_payment(&url).await;
     let code = begun["scan"]["text"].as_str().unwrap_or_else(|| panic!("{begun}"));
     let payment = code.strip_prefix("https://qr.alipay.com/").unwrap();
     arena.fake.ask(&json!({"do": "scan", "payment": payment}));
@@ -226,11 +236,8 @@ async fn payer_on_a_phone_gets_a_page_for_phones_and_on_a_computer_a_code_if_the
 #[tokio::test]
 async fn answers_that_alipay_did_not_sign_change_nothing() {
     let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
-    let (mei, url, payment) = arena.begin("mei", &sale).await;
-    arena.deliver(&arena.pay(&payment).await[0]).await;
-    let order = order_at(&mei, &url).await;
+    let (admin, sale) = sale_at(&arena).await;
+    let (mei, url, order, _) = payer(&arena, &sale).await;
     admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
     for how in ["forged", "unsigned"] {
         arena.fake.lie("alipay.trade.fastpay.refund.query", how, 1);
@@ -244,11 +251,8 @@ async fn answers_that_alipay_did_not_sign_change_nothing() {
 #[tokio::test]
 async fn refund_in_parts_is_told_apart_from_other_refunds() {
     let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
-    let (mei, url, payment) = arena.begin("mei", &sale).await;
-    arena.deliver(&arena.pay(&payment).await[0]).await;
-    let order = order_at(&mei, &url).await;
+    let (admin, sale) = sale_at(&arena).await;
+    let (mei, url, order, _) = payer(&arena, &sale).await;
     for amount in [500, 700] {
         let part = json!({"amount": {"amount": amount, "currency": "CNY"}, "to": "payer", "reason": "scratched"});
         assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund-part"), part).await.status, 200);
@@ -265,11 +269,8 @@ async fn refund_in_parts_is_told_apart_from_other_refunds() {
 #[tokio::test]
 async fn refund_that_is_too_late_is_a_case_and_one_without_money_is_tried_again() {
     let arena = open().await;
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
-    let (mei, url, payment) = arena.begin("mei", &sale).await;
-    arena.deliver(&arena.pay(&payment).await[0]).await;
-    let order = order_at(&mei, &url).await;
+    let (admin, sale) = sale_at(&arena).await;
+    let (mei, url, order, payment) = payer(&arena, &sale).await;
     arena.fake.ask(&json!({"do": "refunds", "enough": false}));
     admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
     assert_eq!((arena.refunds().await, arena.shop.cases().await), (1, vec![]));
@@ -323,10 +324,8 @@ async fn bill_of_alipay_is_compared_with_the_books_line_by_line() {
 async fn archive_that_was_altered_settles_nothing_at_alipay() {
     let arena = open().await;
     let day = arena.noon();
-    let admin = arena.shop.admin().await;
-    let sale = arena.shop.open_sale(&admin, 3).await;
-    let (_, _, payment) = arena.begin("mei", &sale).await;
-    arena.deliver(&arena.pay(&payment).await[0]).await;
+    let (_, sale) = sale_at(&arena).await;
+    payer(&arena, &sale).await;
     arena.noon();
     arena.fake.lie("/downloadBillFile.resource", "cut", 1);
     let failed = arena.shop.parts.payments.settle("alipay", day).await.unwrap();

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::support::{assert_audit_finds_nothing, assert_later_form_keeps_its_entry, paid_order};
 use super::*;
-use domain::OrderId;
 use store::{AuditReason, StaffAction};
 
 const PRICE: i64 = 199_900;
@@ -34,6 +33,11 @@ fn waits(answer: &TestResponse) -> String {
     path
 }
 
+/// Asks for a refund in part, which needs nobody else.
+async fn ask(who: &TestClient<'_>, order: &str, part: Value, why: &str) {
+    assert_eq!(who.post(&at(order, "refund-part"), part).await.status, 200, "{why}");
+}
+
 async fn refund(shop: &TestShop) -> usize {
     shop.parts.payments.refund_due().await.unwrap()
 }
@@ -52,10 +56,8 @@ async fn decline(who: &TestClient<'_>, path: &str) -> TestResponse {
 
 #[tokio::test]
 async fn refund_beyond_the_bound_waits_for_a_second_person() {
-    let shop = open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = open(), admin, [mei], sale = 2);
     let sven = shop.staff(&admin, "sven", Role::Support).await;
-    let sale = shop.open_sale(&admin, 2).await;
     let (order, url) = paid_order(&shop, &mei, &sale).await;
     assert_eq!(shop.shopper("zhao").await.buy(&sale, 1).await.status, 202);
     let body = json!({"reason": "broken", "message": "Sorry!"});
@@ -90,7 +92,7 @@ async fn refund_beyond_the_bound_waits_for_a_second_person() {
     assert_eq!((&seen["status"], &seen["message"]), (&json!("refunded"), &json!("Sorry!")));
     assert_eq!(approve(&admin, &path).await.problem(), problem(409, "changed_meanwhile"));
     assert_eq!(decline(&sven, &path).await.problem(), problem(409, "changed_meanwhile"));
-    let log = admin.get("/api/admin/audit-log").await.json()["entries"].clone();
+    let log = admin.audit_log().await;
     let lines: Vec<_> = (0..3).map(|n| (log[n]["action"].clone(), log[n]["actor"].clone())).collect();
     let expected = [("refund", "sven"), ("approve-refund", "admin"), ("request-refund", "sven")]
         .map(|(a, b)| (json!(a), json!(b)));
@@ -103,11 +105,9 @@ async fn refund_beyond_the_bound_waits_for_a_second_person() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_who_approve_at_once_one_begins_the_refund() {
-    let shop = TestShop::open_with(|config| config.second_person_above = Some(0)).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = TestShop::open_with(|config| config.second_person_above = Some(0)), admin, [mei], sale = 5);
     let (sven, sara) =
         (shop.staff(&admin, "sven", Role::Support).await, shop.staff(&admin, "sara", Role::Support).await);
-    let sale = shop.open_sale(&admin, 5).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     for _ in 0..5 {
         let path = waits(&sven.post(&at(&order, "refund-part"), part(100, "wallet")).await);
@@ -130,33 +130,23 @@ async fn parts_of_a_day_count_together() {
     let sale = shop.open_sale(&admin, 5).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     let (other, _) = paid_order(&shop, &wang, &sale).await;
-    assert_eq!(sven.post(&at(&order, "refund-part"), part(60_000, "payer")).await.status, 200);
-    assert_eq!(
-        sven.post(&at(&other, "refund-part"), part(40_000, "wallet")).await.status,
-        200,
-        "up to the bound itself"
-    );
+    ask(&sven, &order, part(60_000, "payer"), "within the bound").await;
+    ask(&sven, &other, part(40_000, "wallet"), "up to the bound itself").await;
     let path = waits(&sven.post(&at(&order, "refund-part"), part(1, "wallet")).await);
     waits(&sven.post(&at(&other, "refund-part"), part(1, "payer")).await);
-    assert_eq!(admin.post(&at(&order, "refund-part"), part(1, "payer")).await.status, 200, "each person has a bound");
+    ask(&admin, &order, part(1, "payer"), "each person has a bound").await;
     assert_eq!(approve(&admin, &path).await.status, 200);
-    assert_eq!(
-        admin.post(&at(&order, "refund-part"), part(99_999, "payer")).await.status,
-        200,
-        "approving costs nothing"
-    );
+    ask(&admin, &order, part(99_999, "payer"), "approving costs nothing").await;
     clock.advance(24 * HOUR);
     let sven = shop.log_in("sven", "correct horse").await;
-    assert_eq!(sven.post(&at(&order, "refund-part"), part(1, "payer")).await.status, 200, "a new day");
+    ask(&sven, &order, part(1, "payer"), "a new day").await;
     refund(&shop).await;
     assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refunds_asked_for_at_once_do_not_pass_the_bound_together() {
-    let shop = open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 8).await;
+    open_shop!(shop = open(), admin, sale = 8);
     let mut orders = Vec::new();
     for n in 0..6 {
         orders.push(paid_order(&shop, &shop.shopper(&format!("shopper-{n}")).await, &sale).await.0);
@@ -170,12 +160,10 @@ async fn refunds_asked_for_at_once_do_not_pass_the_bound_together() {
 
 #[tokio::test]
 async fn owner_of_an_order_decides_nothing_about_it() {
-    let shop = open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop = open(), admin, sale = 2);
     let sven = shop.staff(&admin, "sven", Role::Support).await;
     let lena = shop.staff(&admin, "lena", Role::Support).await;
     let viewer = shop.staff(&admin, "vera", Role::Viewer).await;
-    let sale = shop.open_sale(&admin, 2).await;
     let (order, _) = paid_order(&shop, &sven, &sale).await;
     let path = waits(&lena.post(&at(&order, "refund"), json!({"reason": "x"})).await);
     assert_eq!(approve(&sven, &path).await.problem(), problem(409, "yourself"));
@@ -188,8 +176,7 @@ async fn owner_of_an_order_decides_nothing_about_it() {
 #[tokio::test]
 async fn request_expires_after_three_days() {
     let clock = Clock::manual(Clock::system().now());
-    let shop = TestShop::build(|config| config.second_person_above = Some(ALONE), clock.clone()).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = TestShop::build(|config| config.second_person_above = Some(ALONE), clock.clone()), admin, [mei]);
     let password = admin.password.clone().unwrap();
     shop.staff(&admin, "sven", Role::Support).await;
     let sale = shop.open_sale(&admin, 2).await;
@@ -208,22 +195,14 @@ async fn request_expires_after_three_days() {
 
 #[tokio::test]
 async fn request_is_void_once_another_process_refunded_the_order() {
-    let shop = open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = open(), admin, [mei], sale = 3);
     let sven = shop.staff(&admin, "sven", Role::Support).await;
-    let sale = shop.open_sale(&admin, 3).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     let path = waits(&sven.post(&at(&order, "refund-part"), part(150_000, "payer")).await);
     // A process of a version without approvals refunds like this.
     let reason = AuditReason { actor: "admin", note: "late", message: None };
-    let id: OrderId = order.parse().unwrap();
-    let place = (sale.parse().unwrap(), id);
-    shop.parts
-        .store
-        .orders()
-        .apply_staff_action(place, StaffAction::Refund, reason, shop.parts.clock.now())
-        .await
-        .unwrap();
+    let (place, now) = ((sale.parse().unwrap(), order.parse().unwrap()), shop.parts.clock.now());
+    shop.parts.store.orders().apply_staff_action(place, StaffAction::Refund, reason, now).await.unwrap();
     assert_eq!(approve(&admin, &path).await.problem(), problem(409, "not_refundable"));
     assert_eq!((status_of(&admin, &path).await, refund(&shop).await), (json!("void"), 1), "only the other refund");
     assert_eq!(approve(&admin, &path).await.problem(), problem(409, "changed_meanwhile"));
@@ -233,10 +212,8 @@ async fn request_is_void_once_another_process_refunded_the_order() {
 
 #[tokio::test]
 async fn approval_that_fails_half_way_leaves_the_request_pending() {
-    let shop = open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = open(), admin, [mei], sale = 3);
     let sven = shop.staff(&admin, "sven", Role::Support).await;
-    let sale = shop.open_sale(&admin, 3).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     let path = waits(&sven.post(&at(&order, "refund-part"), part(150_000, "payer")).await);
     let fail = "CREATE TRIGGER fail BEFORE INSERT ON partial_refunds BEGIN SELECT RAISE(ABORT, 'full'); END";
@@ -250,35 +227,25 @@ async fn approval_that_fails_half_way_leaves_the_request_pending() {
 
 #[tokio::test]
 async fn same_key_asks_once_and_off_asks_nobody() {
-    let shop = open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 3).await;
+    open_shop!(shop = open(), admin, [mei], sale = 3);
     let (order, _) = paid_order(&shop, &mei, &sale).await;
-    let headers = [("content-type", "application/json"), ("idempotency-key", "once")];
-    let ask =
-        async || admin.send("POST", &at(&order, "refund-part"), &headers, part(150_000, "payer").to_string()).await;
+    let ask = async || admin.post_keyed(&at(&order, "refund-part"), "once", part(150_000, "payer")).await;
     assert_eq!(waits(&ask().await), waits(&ask().await));
     let other = admin.post(&at(&order, "refund-part"), part(150_000, "payer")).await;
     assert_eq!(other.problem(), problem(409, "awaits_approval"), "another request");
 
-    let shop = TestShop::open_with(|config| config.second_person_above = None).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 3).await;
+    open_shop!(shop = TestShop::open_with(|config| config.second_person_above = None), admin, [mei], sale = 3);
     let (order, _) = paid_order(&shop, &mei, &sale).await;
-    assert_eq!(
-        admin.post(&at(&order, "refund"), json!({"reason": "x"})).await.json()["order"]["status"],
-        "refund_pending"
-    );
+    let begun = admin.post(&at(&order, "refund"), json!({"reason": "x"})).await.json();
+    assert_eq!(begun["order"]["status"], "refund_pending");
 }
 
 #[tokio::test]
 async fn capture_of_a_wrong_amount_is_refunded_by_two() {
-    let shop = open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = open(), admin, [mei], sale = 2);
     let sven = shop.staff(&admin, "sven", Role::Support).await;
-    let sale = shop.open_sale(&admin, 2).await;
-    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
-    let begun = mei.post(&format!("{url}/payments"), json!({})).await.json();
+    let (_, url) = mei.order(&sale).await;
+    let begun = mei.begin_payment(&url).await;
     let wrong = json!({"payment_id": begun["payment"]["id"], "amount": {"amount": 199_899, "currency": "CNY"}});
     assert_eq!(shop.report("msg_wrong", "payment.captured", wrong).await.status, 204);
     let case = admin.get("/api/admin/payment-cases").await.json()["cases"][0]["id"].clone();
@@ -295,19 +262,15 @@ async fn capture_of_a_wrong_amount_is_refunded_by_two() {
 
 #[tokio::test]
 async fn staff_ask_approve_and_decline_by_form() {
-    let shop = open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = open(), admin, [mei], sale = 3);
     let sven = shop.staff(&admin, "sven", Role::Support).await;
-    let sale = shop.open_sale(&admin, 3).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     let own = format!("/admin/orders/{order}");
     let form = "reason=broken&message=Sorry&confirm=yes";
     let asked = sven.send_form(&format!("{own}/refund?lang=en"), form).await;
     assert!(asked.leads_to(&format!("{own}?lang=en&done=asked")), "{asked:?}");
-    let page = sven.get(&format!("{own}?lang=en&done=asked")).await;
-    assert!(
-        page.text().contains("It now waits for a second person") && page.text().contains("Waits for a second person")
-    );
+    let page = sven.get(&format!("{own}?lang=en&done=asked")).await.text().to_owned();
+    assert!(page.contains("It now waits for a second person") && page.contains("Waits for a second person"));
     let second = sven.send_form(&format!("{own}/refund?lang=en"), form).await;
     assert!(second.is_page(409) && second.text().contains("Another refund of this order"), "{second:?}");
 
@@ -316,11 +279,8 @@ async fn staff_ask_approve_and_decline_by_form() {
     assert!(page.text().contains("Another staff member has to approve it") && !page.text().contains("/approve?"));
     assert!(admin.get("/admin/orders?lang=zh").await.text().contains("待复核"));
     let page = admin.get(list).await;
-    let action = |verb: &str| {
-        let found = page.text().split("action=\"").find(|part| part.contains(&format!("/{verb}?"))).unwrap();
-        found.split('"').next().unwrap().to_owned()
-    };
-    let unsure = admin.send_form(&action("decline"), "reason=&confirm=yes").await;
+    let decline = page.action("/decline?");
+    let unsure = admin.send_form(&decline, "reason=&confirm=yes").await;
     assert!(unsure.is_page(422) && unsure.text().contains("Enter a reason"), "{unsure:?}");
     for n in 10..30 {
         let newer = format!(
@@ -331,24 +291,21 @@ async fn staff_ask_approve_and_decline_by_form() {
         );
         assert_eq!(shop.execute(newer).await, 1);
     }
-    assert_later_form_keeps_its_entry(&admin, list, &action("decline")).await;
+    assert_later_form_keeps_its_entry(&admin, list, &decline).await;
     shop.execute("DELETE FROM staff_refunds WHERE subject LIKE 'other%'").await;
-    let declined = admin.send_form(&action("decline"), "reason=no+photograph&confirm=yes").await;
+    let declined = admin.send_form(&decline, "reason=no+photograph&confirm=yes").await;
     assert!(declined.leads_to(&format!("{list}&done=decline")), "{declined:?}");
     let page = sven.get(&format!("{own}?lang=en")).await;
-    assert!(
-        page.text().contains("Declined") && page.text().contains("no photograph"),
-        "the requester sees why: {page:?}"
-    );
+    for words in ["Declined", "no photograph"] {
+        assert!(page.text().contains(words), "the requester sees why: {page:?}");
+    }
     assert_eq!(refund(&shop).await, 0);
 
     sven.send_form(&format!("{own}/refund-part?lang=en"), "amount=1500&to=wallet&reason=x&confirm=yes").await;
-    let page = admin.get(list).await;
-    let path =
-        page.text().split("action=\"").find(|part| part.contains("/approve?")).unwrap().split('"').next().unwrap();
-    assert!(admin.send_form(path, "").await.is_page(422));
-    assert!(admin.send_form(path, "confirm=yes").await.leads_to(&format!("{list}&done=approve")));
-    assert!(admin.send_form(path, "confirm=yes").await.is_page(409), "once");
+    let path = admin.get(list).await.action("/approve?");
+    assert!(admin.send_form(&path, "").await.is_page(422));
+    assert!(admin.send_form(&path, "confirm=yes").await.leads_to(&format!("{list}&done=approve")));
+    assert!(admin.send_form(&path, "confirm=yes").await.is_page(409), "once");
     refund(&shop).await;
     assert_eq!(mei.get("/api/wallet").await.json()["balance"]["amount"], 150_000);
     let log = admin.get("/admin/log?lang=en").await;

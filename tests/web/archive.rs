@@ -24,9 +24,7 @@ impl TestShop {
 
 #[tokio::test]
 async fn sale_that_ended_long_ago_is_in_no_list_and_keeps_its_page() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let live = shop.open_sale(&admin, 5).await;
+    open_shop!(shop, admin, live = 5);
     shop.add_ended_sales().await;
     let listed = shop.visitor().get("/api/sales").await.json();
     let ids: Vec<&str> = listed["sales"].as_array().unwrap().iter().map(|sale| sale["id"].as_str().unwrap()).collect();
@@ -48,8 +46,7 @@ async fn sale_that_ended_long_ago_is_in_no_list_and_keeps_its_page() {
 
 #[tokio::test]
 async fn console_reads_sales_page_by_page_and_counts_the_orders_of_one_page() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     shop.open_sale(&admin, 5).await;
     shop.add_ended_sales().await;
     let first = admin.get("/api/admin/sales").await.json();
@@ -67,9 +64,8 @@ async fn console_reads_sales_page_by_page_and_counts_the_orders_of_one_page() {
          created_at_ms, pay_by_ms) VALUES ";
     shop.execute(format!("{sql}{}", rows.join(","))).await;
     let (store, ids) = (&shop.parts.store, [1001, 1002].map(domain::SaleId));
-    let counted =
-        "INSERT INTO order_totals SELECT sale_id, status, 0, COUNT(*), COUNT(*) FROM orders GROUP BY sale_id, status";
-    shop.execute(counted.to_owned()).await;
+    let counted = "SELECT sale_id, status, 0, COUNT(*), COUNT(*) FROM orders GROUP BY sale_id, status";
+    shop.execute(format!("INSERT INTO order_totals {counted}")).await;
     let totals = store.orders().order_totals(&ids).await.unwrap();
     let of = |sale: usize, status| totals[&ids[sale]].of(status).orders;
     assert_eq!((of(0, OrderStatus::Unpaid), of(0, OrderStatus::Paid), of(1, OrderStatus::Cancelled)), (1, 2, 1));

@@ -4,9 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn archive_finds_sales_by_name_and_state() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let (live, over) = (shop.open_sale(&admin, 1).await, shop.open_sale(&admin, 1).await);
+    open_shop!(shop, admin, live = 1, over = 1);
     assert_eq!(admin.post(&format!("/api/admin/sales/{over}/stop"), json!({})).await.status, 200);
     let visitor = shop.visitor();
     let shown = async |query: &str| {
@@ -28,9 +26,7 @@ async fn archive_finds_sales_by_name_and_state() {
 
 #[tokio::test]
 async fn poster_has_the_code_of_the_sale_and_its_picture() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 1).await;
+    open_shop!(shop, admin, sale = 1);
     let poster = shop.visitor().get(&format!("/zh/sales/{sale}/poster.svg")).await;
     assert_eq!((poster.status.as_u16(), poster.header("content-type")), (200, "image/svg+xml"));
     assert!(poster.text().contains("<tspan data-opens=\""), "the script shows the visitor's time");

@@ -25,33 +25,37 @@ fn line(name: &str, opening: i64, debits: i64, credits: i64, closing: i64) -> (S
     (name.to_owned(), opening, debits, credits, closing)
 }
 
+/// What the audit finds wrong with the sums of days.
+async fn audited(shop: &TestShop) -> Vec<String> {
+    let checks = shop.parts.audit().check_once().await.unwrap();
+    checks.into_iter().find(|check| check.promise.contains("closed days")).unwrap().violations
+}
+
 #[tokio::test]
 async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
-    let clock = Clock::manual("2026-11-10T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = TestShop::open_at(&Clock::manual("2026-11-10T12:00:00Z".parse().unwrap())), admin, [mei]);
     // Sessions of staff end after half a day.
     let password = admin.password.clone().unwrap();
     assert_eq!(lines(&admin, "").await, []);
     assert!(admin.get("/admin/orders/books?lang=en").await.text().contains("No money had moved"));
     wallet::fill(&shop, &mei, 300_000).await;
 
-    clock.advance(DAY);
+    shop.advance(DAY);
     let admin = shop.log_in("admin", &password).await;
     let sale = shop.open_sale(&admin, 5).await;
-    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let (_, url) = mei.order(&sale).await;
     let mei = shop.log_in("mei", "correct horse").await;
     assert_eq!(mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await.status, 201);
-    let wang = shop.shopper("wang").await;
-    let theirs = wang.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
-    support::pay(&shop, &wang.post(&format!("{theirs}/payments"), json!({})).await.json()).await;
+    let (theirs, _) = support::paid_order(&shop, &shop.shopper("wang").await, &sale).await;
 
-    clock.advance(DAY);
+    shop.advance(DAY);
     let admin = shop.log_in("admin", &password).await;
-    let refund = format!("/api/admin/orders/{}/refund", theirs.rsplit('/').next().unwrap());
-    assert_eq!(admin.post(&refund, json!({"reason": "broken"})).await.status, 200);
+    assert_eq!(
+        admin.post(&format!("/api/admin/orders/{theirs}/refund"), json!({"reason": "broken"})).await.status,
+        200
+    );
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
-    clock.advance(Duration::from_secs(60));
+    shop.advance(Duration::from_secs(60));
 
     let check = async || {
         let second = lines(&admin, "from=2026-11-11&to=2026-11-12").await;
@@ -71,20 +75,13 @@ async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
     check().await;
     while shop.parts.store.books().close().await.unwrap() {}
     check().await;
-    let audited = async || {
-        let checks = shop.parts.audit().check_once().await.unwrap();
-        let books = checks.into_iter().find(|check| check.promise.contains("closed days")).unwrap();
-        books.violations
-    };
-    assert_eq!(audited().await, Vec::<String>::new());
+    assert_eq!(audited(&shop).await, Vec::<String>::new());
     assert_eq!(shop.execute("UPDATE book_days SET credits = credits + 1 WHERE account = 'shop'").await, 1);
-    let wrong = audited().await;
-    assert!(
-        wrong.len() == 1 && wrong[0].starts_with("2026-11-11 of shop in CNY: 0 debits and 399801 credits"),
-        "{wrong:?}"
-    );
+    let wrong = audited(&shop).await;
+    let day = "2026-11-11 of shop in CNY: 0 debits and 399801 credits";
+    assert!(wrong.len() == 1 && wrong[0].starts_with(day), "{wrong:?}");
     shop.execute("DELETE FROM book_days").await;
-    let wrong = audited().await;
+    let wrong = audited(&shop).await;
     assert!(wrong.len() == 1 && wrong[0] == "money moved on 2026-11-10, which has no sums", "{wrong:?}");
     assert_eq!(lines(&admin, "from=2026-11-12").await[0].1, 0, "the days that are over are read from their sums");
     let shop_balance = shop.parts.store.wallet().balance(LedgerAccount::Shop).await.unwrap();
@@ -93,14 +90,12 @@ async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
 
 #[tokio::test]
 async fn capture_of_a_wrong_amount_is_held_until_it_is_refunded_or_settled() {
-    let clock = Clock::manual("2026-11-10T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
-    let (admin, mei, wang) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("wang").await);
+    open_shop!(shop = TestShop::open_at(&Clock::manual("2026-11-10T12:00:00Z".parse().unwrap())), admin, [mei, wang]);
     let password = admin.password.clone().unwrap();
     let sale = shop.open_sale(&admin, 5).await;
     for (who, reports) in [(&mei, [500, 500]), (&wang, [70, 71])] {
-        let url = who.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
-        let payment = who.post(&format!("{url}/payments"), json!({})).await.json()["payment"]["id"].clone();
+        let (_, url) = who.order(&sale).await;
+        let payment = who.begin_payment(&url).await["payment"]["id"].clone();
         let id = payment.as_str().unwrap();
         shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{id}'")).await;
         for (n, amount) in reports.into_iter().enumerate() {
@@ -109,7 +104,7 @@ async fn capture_of_a_wrong_amount_is_held_until_it_is_refunded_or_settled() {
         }
     }
 
-    clock.advance(DAY);
+    shop.advance(DAY);
     let admin = shop.log_in("admin", &password).await;
     let cases = admin.get("/api/admin/payment-cases").await.json()["cases"].clone();
     let act = async |case: usize, action: &str| {
@@ -123,7 +118,7 @@ async fn capture_of_a_wrong_amount_is_held_until_it_is_refunded_or_settled() {
     act(2, "refund").await;
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
 
-    clock.advance(DAY);
+    shop.advance(DAY);
     let admin = shop.log_in("admin", &password).await;
     for closed in [false, true] {
         while closed && shop.parts.store.books().close().await.unwrap() {}
@@ -149,19 +144,15 @@ async fn capture_of_a_wrong_amount_is_held_until_it_is_refunded_or_settled() {
         ("kept_charge", "shop", "", "0.70"),
     ];
     assert_eq!(moved, expected);
-    let checks = shop.parts.audit().check_once().await.unwrap();
-    let books = checks.into_iter().find(|check| check.promise.contains("closed days")).unwrap();
-    assert_eq!(books.violations, Vec::<String>::new());
+    assert_eq!(audited(&shop).await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn journal_has_every_line_and_the_export_is_logged() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop, admin, [mei]);
     wallet::fill(&shop, &mei, 12_345).await;
     let sale = shop.open_sale(&admin, 5).await;
-    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
-    support::pay(&shop, &mei.post(&format!("{url}/payments"), json!({})).await.json()).await;
+    support::paid_order(&shop, &mei, &sale).await;
 
     let file = admin.get("/api/admin/books/journal.csv?to=2999-01-01&from=2000-01-01").await;
     assert_eq!((file.status.as_u16(), file.header("content-type")), (200, "text/csv; charset=utf-8"));
@@ -176,7 +167,7 @@ async fn journal_has_every_line_and_the_export_is_logged() {
         ("charge", "shop", "", "1999.00", "CNY"),
     ];
     assert_eq!(moved, expected);
-    let logged = admin.get("/api/admin/audit-log").await.json()["entries"][0].clone();
+    let logged = admin.audit_log().await[0].clone();
     assert_eq!((&logged["actor"], &logged["action"]), (&json!("admin"), &json!("export-books")));
     let empty = admin.get("/api/admin/books/journal.csv?from=2000-01-01&to=2000-01-02").await;
     assert_eq!(empty.text().lines().count(), 1, "only the head");
@@ -184,17 +175,14 @@ async fn journal_has_every_line_and_the_export_is_logged() {
 
 #[tokio::test]
 async fn page_of_the_books_names_what_is_wrong() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop, admin, [mei]);
     wallet::fill(&shop, &mei, 12_345).await;
     for path in ["/api/admin/books?from=x", "/api/admin/books/journal.csv?from=2026-02-02&to=2026-02-01"] {
         assert_eq!(admin.get(path).await.problem(), problem(422, "invalid"), "{path}");
     }
     let wrong = admin.get("/admin/orders/books?lang=en&from=x").await;
-    assert!(
-        wrong.is_page(422) && wrong.text().contains("value=\"x\"") && wrong.text().contains("from-wrong"),
-        "{wrong:?}"
-    );
+    assert!(wrong.is_page(422) && wrong.text().contains("value=\"x\""), "{wrong:?}");
+    assert!(wrong.text().contains("from-wrong"), "{wrong:?}");
     let page = admin.get("/admin/orders/books?lang=en&from=2000-01-01&to=2999-01-01").await;
     for words in ["Users’ wallets", "¥123.45", "journal.csv%3Ffrom%3D2000-01-01%26to%3D2999-01-01"] {
         assert!(page.text().contains(words), "{words}: {page:?}");

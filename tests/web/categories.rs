@@ -3,8 +3,6 @@
 use super::goods::{MULTIPART, form};
 use super::*;
 
-const JSON: (&str, &str) = ("content-type", "application/json");
-
 fn named(zh: &str, en: &str) -> Value {
     json!({"name": {"zh": zh, "en": en}})
 }
@@ -24,8 +22,8 @@ impl TestClient<'_> {
         created.json()["category"]["id"].as_str().unwrap().to_owned()
     }
 
-    async fn patch(&self, path: &str, body: Value) -> TestResponse {
-        self.send("PATCH", path, &[JSON], body.to_string()).await
+    async fn two_categories(&self) -> [String; 2] {
+        [self.add_category("数码", "Electronics").await, self.add_category("厨房", "Kitchen").await]
     }
 
     /// Puts goods in a category.
@@ -45,9 +43,7 @@ impl TestClient<'_> {
 #[tokio::test]
 async fn categories_are_managed_by_api() {
     // All changes are made in one millisecond.
-    let clock = Clock::manual(Clock::system().now());
-    let shop = TestShop::open_at(&clock).await;
-    let admin = shop.admin().await;
+    open_shop!(shop = TestShop::open_at(&Clock::manual(Clock::system().now())), admin);
     let created = admin.post("/api/admin/categories", named(" 数码 ", "Electronics")).await;
     assert_eq!((created.status.as_u16(), created.header("location")), (201, "/api/admin/categories/1"));
     let version = created.header("etag").to_owned();
@@ -62,21 +58,17 @@ async fn categories_are_managed_by_api() {
         assert_eq!((wrong.status.as_u16(), &wrong.json()["fields"]), (422, &json!([{"field": field, "code": code}])));
     }
 
-    let rename = async |version: &str, body: Value| {
-        admin.send("PATCH", "/api/admin/categories/1", &[JSON, ("if-match", version)], body.to_string()).await
-    };
+    let path = "/api/admin/categories/1";
+    let rename = async |version: &str, body: Value| admin.change("PATCH", path, version, body).await;
     let renamed = rename(&version, named("数码", "Gadgets")).await;
     assert_eq!(renamed.status, 200);
     assert_ne!(renamed.header("etag"), version);
     assert_eq!(rename(&version, named("数码", "Things")).await.problem(), problem(412, "stale_version"));
-    let shown = admin.get("/api/admin/categories/1").await;
+    let shown = admin.get(path).await;
     assert_eq!(shown.json()["category"]["name"]["en"], "Gadgets");
     assert_eq!(shown.header("etag"), renamed.header("etag"));
 
-    let order = async |ids: Value| {
-        let body = json!({"categories": ids}).to_string();
-        admin.send("PUT", "/api/admin/categories", &[JSON], body).await
-    };
+    let order = async |ids: Value| admin.put("/api/admin/categories", json!({"categories": ids})).await;
     for wrong in [json!(["1"]), json!(["1", "1"]), json!(["1", "2", "3"]), json!(["1", "2", "2"])] {
         assert_eq!(order(wrong).await.json()["fields"][0]["code"], "other_categories");
     }
@@ -88,10 +80,9 @@ async fn categories_are_managed_by_api() {
     assert!(public.header("cache-control").starts_with("public"));
     assert_eq!(public.json()["categories"][0], json!({"id": "2", "name": {"zh": "厨房", "en": "Kitchen"}}));
 
-    let path = "/api/admin/categories/1";
-    let stale = admin.send("DELETE", path, &[("if-match", &version)], Body::empty()).await;
+    let stale = admin.change("DELETE", path, &version, Value::Null).await;
     assert_eq!(stale.problem(), problem(412, "stale_version"));
-    assert_eq!(admin.send("DELETE", path, &[], Body::empty()).await.status, 204);
+    assert_eq!(admin.delete(path).await.status, 204);
     for (method, body) in [("GET", String::new()), ("DELETE", String::new()), ("PATCH", named("a", "b").to_string())] {
         assert_eq!(admin.send(method, path, &[JSON], body).await.problem(), problem(404, "not_found"), "{method}");
     }
@@ -101,14 +92,13 @@ async fn categories_are_managed_by_api() {
 
 #[tokio::test]
 async fn goods_are_in_one_category_or_in_none() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let category = admin.add_category("数码", "Electronics").await;
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}, "category_id": "9"});
+    let mut goods = named("手机", "Phone");
+    (goods["description"], goods["category_id"]) = (json!({"zh": "", "en": ""}), json!("9"));
     let wrong = admin.post("/api/admin/goods", goods.clone()).await;
     let unknown = json!([{"field": "category_id", "code": "no_such_category"}]);
     assert_eq!((wrong.status.as_u16(), &wrong.json()["fields"]), (422, &unknown));
-    let mut goods = goods;
     goods["category_id"] = json!(category);
     let created = admin.post("/api/admin/goods", goods).await.json();
     assert_eq!(created["goods"]["category_id"], json!(category));
@@ -120,7 +110,7 @@ async fn goods_are_in_one_category_or_in_none() {
 
     // A form that was filled in before the category was deleted neither brings it back nor overwrites silently.
     let before = admin.get(path).await.header("etag").trim_matches('"').to_owned();
-    admin.send("DELETE", "/api/admin/categories/1", &[], Body::empty()).await;
+    admin.delete("/api/admin/categories/1").await;
     let now = admin.get(path).await;
     assert_eq!(now.json()["goods"]["category_id"], json!(null));
     assert_ne!(now.header("etag").trim_matches('"'), before);
@@ -131,11 +121,10 @@ async fn goods_are_in_one_category_or_in_none() {
 
 #[tokio::test]
 async fn staff_sort_goods_by_form_and_filter_their_list() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let form_page = async || admin.get("/admin/goods/new?lang=en").await;
     assert!(!form_page().await.text().contains("name=\"category_id\""), "there is nothing to choose from");
-    let (one, two) = (admin.add_category("数码", "Electronics").await, admin.add_category("厨房", "Kitchen").await);
+    let [one, two] = admin.two_categories().await;
     assert!(form_page().await.text().contains("Kitchen</option>"));
     let add = async |en: &str, category: &str| {
         let texts = [("name_zh", "物"), ("name_en", en), ("category_id", category)];
@@ -162,8 +151,7 @@ async fn staff_sort_goods_by_form_and_filter_their_list() {
 
 #[tokio::test]
 async fn staff_manage_categories_by_form() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let at = |rest: &str| format!("/admin/goods/categories{rest}?lang=en");
     assert!(admin.get(&at("")).await.text().contains("No categories yet."));
     let wrong = admin.send_form(&at(""), "name_zh=&name_en=Shoes").await;
@@ -209,32 +197,26 @@ async fn staff_manage_categories_by_form() {
 
 #[tokio::test]
 async fn shop_has_a_limited_number_of_categories() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let rows: Vec<_> = (1..=50).map(|n| format!("({n}, '类{n}', 'C{n}', {n}, 1)")).collect();
     let sql = format!("INSERT INTO categories (id, name_zh, name_en, place, updated_at_ms) VALUES {}", rows.join(","));
     shop.execute(sql).await;
     shop.execute("UPDATE catalogue SET last_category_id = 50").await;
-    assert_eq!(
-        admin.post("/api/admin/categories", named("多", "More")).await.problem(),
-        problem(409, "too_many_categories")
-    );
+    let more = admin.post("/api/admin/categories", named("多", "More")).await;
+    assert_eq!(more.problem(), problem(409, "too_many_categories"));
     let full = admin.send_form("/admin/goods/categories?lang=en", "name_zh=%E5%A4%9A&name_en=More").await;
     assert!(full.is_page(409) && full.text().contains("50 categories") && full.text().contains("value=\"More\""));
 }
 
 #[tokio::test]
 async fn shoppers_filter_the_list_by_category() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let (phone, kettle) = (shop.open_sale(&admin, 1).await, shop.open_sale(&admin, 1).await);
+    open_shop!(shop, admin, phone = 1, kettle = 1);
     let list = async || {
         shop.publish();
         shop.visitor().get("/en/").await.text().to_owned()
     };
     assert!(!list().await.contains("class=\"filters"), "without categories there is nothing to filter by");
-    let (electronics, kitchen) =
-        (admin.add_category("数码", "Electronics").await, admin.add_category("厨房", "Kitchen").await);
+    let [electronics, kitchen] = admin.two_categories().await;
     let empty = admin.add_category("运动", "Sports").await;
     admin.sort("1", &electronics).await;
     admin.sort("2", &kitchen).await;
@@ -275,10 +257,8 @@ async fn shoppers_filter_the_list_by_category() {
 
 #[tokio::test]
 async fn archive_filters_by_category() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let (phone, kettle) = (shop.open_sale(&admin, 1).await, shop.open_sale(&admin, 1).await);
-    let (one, _) = (admin.add_category("数码", "Electronics").await, admin.add_category("厨房", "Kitchen").await);
+    open_shop!(shop, admin, phone = 1, kettle = 1);
+    let [one, _] = admin.two_categories().await;
     admin.sort("1", &one).await;
     let archive = async |query: &str| shop.visitor().get(&format!("/en/archive{query}")).await;
     let shown = async |query: &str| {
@@ -300,10 +280,7 @@ async fn archive_filters_by_category() {
 
 #[tokio::test]
 async fn page_of_a_sale_names_its_category_and_leads_to_similar_goods() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let (phone, _, tablet) =
-        (shop.open_sale(&admin, 1).await, shop.open_sale(&admin, 1).await, shop.open_sale(&admin, 1).await);
+    open_shop!(shop, admin, phone = 1, _other = 1, tablet = 1);
     let one = admin.add_category("数码</script>", "Electronics").await;
     for goods in ["1", "3"] {
         admin.sort(goods, &one).await;
@@ -317,10 +294,8 @@ async fn page_of_a_sale_names_its_category_and_leads_to_similar_goods() {
         .skip(1)
         .map(|rest| serde_json::from_str(rest.split("</script>").next().unwrap()).unwrap())
         .collect();
-    assert_eq!(
-        (data.len(), &data[0]["category"], &data[1]["@type"]),
-        (2, &json!("数码</script>"), &json!("BreadcrumbList"))
-    );
+    assert_eq!((data.len(), &data[0]["category"]), (2, &json!("数码</script>")));
+    assert_eq!(data[1]["@type"], "BreadcrumbList");
     let url = data[1]["itemListElement"][1]["item"].as_str().unwrap();
     assert!(url.starts_with("http") && url.ends_with("/zh/categories/1"), "{url}");
     let onward = page.text().split("id=\"onward\"").nth(1).unwrap();
@@ -330,9 +305,7 @@ async fn page_of_a_sale_names_its_category_and_leads_to_similar_goods() {
 
 #[tokio::test]
 async fn pages_follow_when_a_category_is_renamed_or_deleted() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 1).await;
+    open_shop!(shop, admin, sale = 1);
     let one = admin.add_category("数码", "Electronics").await;
     admin.sort("1", &one).await;
     let texts = async || {
@@ -347,7 +320,7 @@ async fn pages_follow_when_a_category_is_renamed_or_deleted() {
     }
     let folder = shop.dir.path().join("pages/en/categories/1");
     assert!(folder.exists());
-    assert_eq!(admin.send("DELETE", "/api/admin/categories/1", &[], Body::empty()).await.status, 204);
+    assert_eq!(admin.delete("/api/admin/categories/1").await.status, 204);
     let [home, page, detail] = texts().await;
     assert!(page.is_none() && !folder.exists(), "its page is gone, from the disk too");
     assert!(!home.unwrap().contains("Gadgets") && !detail.unwrap().contains("Gadgets"));

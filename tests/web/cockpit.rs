@@ -6,7 +6,7 @@ use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use domain::{Refusal, Role, SaleId};
+use domain::{Refusal, SaleId};
 
 /// An open stream of server-sent events.
 struct EventStream {
@@ -16,7 +16,9 @@ struct EventStream {
 }
 
 impl EventStream {
-    async fn open(guest: &TestClient<'_>, path: &str) -> EventStream {
+    /// The stream of a sale.
+    async fn open(guest: &TestClient<'_>, sale: &str) -> EventStream {
+        let path = format!("/api/admin/sales/{sale}/live");
         let request = Request::builder().uri(path).header("cookie", guest.cookie.clone().unwrap());
         let request = request.body(Body::empty()).unwrap();
         let response = guest.shop.router.clone().oneshot(request).await.unwrap();
@@ -47,9 +49,7 @@ fn data(event: &[String]) -> Value {
 
 #[tokio::test]
 async fn cockpit_and_dead_letters_are_for_staff() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let id = shop.open_sale(&admin, 5).await;
+    open_shop!(shop, admin, [mei], id = 5);
     for path in [format!("/admin/sales/{id}"), "/admin/system".to_owned()] {
         assert!(mei.get(&path).await.is_page(404) && shop.visitor().get(&path).await.status == 303, "{path}");
         assert!(admin.get(&path).await.is_page(200), "{path}");
@@ -67,24 +67,12 @@ async fn cockpit_and_dead_letters_are_for_staff() {
     }
 }
 
-async fn appoint(shop: &TestShop, username: &str, role: Role) {
-    use sqlx::Connection;
-    let mut database = sqlx::AnyConnection::connect(&sqlite_in(shop.dir.path())).await.unwrap();
-    let change = sqlx::query("UPDATE users SET role = $1 WHERE username = $2");
-    change.bind(role.as_str()).bind(username.to_owned()).execute(&mut database).await.unwrap();
-}
-
 #[tokio::test]
 async fn viewer_finds_no_actions() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let id = shop.open_sale(&admin, 5).await;
+    open_shop!(shop, admin, id = 5);
     let page = format!("/admin/sales/{id}?lang=en");
     assert!(admin.get(&page).await.text().contains(&format!("/admin/sales/{id}/stop")));
-    shop.shopper("vera").await;
-    appoint(&shop, "vera", Role::Viewer).await;
-    let login = json!({"username": "vera", "password": "correct horse"});
-    let vera = TestClient { cookie: Some(shop.visitor().post("/api/login", login).await.cookie()), ..shop.visitor() };
+    let vera = shop.staff(&admin, "vera", Role::Viewer).await;
     let shown = vera.get(&page).await;
     assert!(shown.is_page(200) && shown.text().contains("Your role is read-only."));
     assert!(!shown.text().contains(&format!("/admin/sales/{id}/stop")));
@@ -94,28 +82,22 @@ async fn viewer_finds_no_actions() {
 
 #[tokio::test]
 async fn one_account_cannot_hold_all_event_streams() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin, id = 2);
     let vera = shop.staff(&admin, "vera", Role::Viewer).await;
-    let id = shop.open_sale(&admin, 2).await;
-    let path = format!("/api/admin/sales/{id}/live");
     let mut streams = Vec::new();
     for _ in 0..10 {
-        streams.push(EventStream::open(&vera, &path).await);
+        streams.push(EventStream::open(&vera, &id).await);
     }
-    let refused = vera.get(&path).await;
+    let refused = vera.get(&format!("/api/admin/sales/{id}/live")).await;
     assert_eq!((refused.problem(), refused.header("retry-after")), (problem(429, "too_many_streams"), "10"));
-    let others = EventStream::open(&admin, &path).await;
+    let others = EventStream::open(&admin, &id).await;
     drop((streams.pop(), others));
-    EventStream::open(&vera, &path).await.event("history").await;
+    EventStream::open(&vera, &id).await.event("history").await;
 }
 
 #[tokio::test]
 async fn event_stream_reports_a_sale_as_it_sells() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let id = shop.open_sale(&admin, 2).await;
-    let (mei, lin) = (shop.shopper("mei").await, shop.shopper("lin").await);
+    open_shop!(shop, admin, [mei, lin], id = 2);
     let bad = json!({"quantity": 1, "token": "x"});
     assert_eq!(lin.post(&format!("/api/sales/{id}/orders"), bad).await.problem(), problem(403, "bad_token"));
     assert_eq!(mei.buy(&id, 2).await.status, 202);
@@ -123,7 +105,7 @@ async fn event_stream_reports_a_sale_as_it_sells() {
     shop.parts.gate.refresh_winners().await;
     assert_eq!(lin.buy(&id, 1).await.problem(), problem(409, "sold_out"));
 
-    let mut stream = EventStream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
+    let mut stream = EventStream::open(&admin, &id).await;
     let header = |name: &str| stream.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
     assert_eq!(header("content-type"), "text/event-stream");
     assert_eq!((header("cache-control"), header("x-accel-buffering")), ("no-store".into(), "no".into()));
@@ -136,31 +118,23 @@ async fn event_stream_reports_a_sale_as_it_sells() {
     assert_eq!((&requests["reserved"], &requests["repeated"]), (&json!(1), &json!(1)));
     assert_eq!(requests["refused"], json!({"bad_token": 1, "sold_out": 1}));
     assert_eq!((&sample["sale"]["value"]["sold"], &sample["sale"]["value"]["total"]), (&json!(2), &json!(2)));
-    assert_eq!(
-        (&sample["gate"]["value"]["phase"], &sample["orders"]["value"]["unpaid"]),
-        (&json!("sold_out"), &json!(1))
-    );
+    let (phase, unpaid) = (&sample["gate"]["value"]["phase"], &sample["orders"]["value"]["unpaid"]);
+    assert_eq!((phase, unpaid), (&json!("sold_out"), &json!(1)));
     assert_eq!((&sample["keeper"], &sample["queue"], &sample["drift"]), (&json!(null), &json!(null), &json!(null)));
     let at = sample["point"]["at"].to_string();
     assert!(event.contains(&format!("id: {at}")), "{event:?}");
 
     // Without a script the page shows the same.
     let page = admin.get(&format!("/admin/sales/{id}?lang=en")).await;
-    for part in [
-        "data-key=\"requests.asked\">4<",
-        "data-key=\"stock.sold\">2<",
-        "data-key=\"stock.left\">0<",
-        "http-equiv=\"refresh\"",
-    ] {
-        assert!(page.text().contains(part), "{part}");
+    for (key, value) in [("requests.asked", 4), ("stock.sold", 2), ("stock.left", 0)] {
+        assert!(page.text().contains(&format!("data-key=\"{key}\">{value}<")), "{key}");
     }
+    assert!(page.text().contains("http-equiv=\"refresh\""));
 }
 
 #[tokio::test]
 async fn every_refusal_has_a_reason_in_the_words_of_the_cockpit() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let id = shop.open_sale(&admin, 2).await;
+    open_shop!(shop, admin, id = 2);
     let page = admin.get(&format!("/admin/sales/{id}?lang=en")).await;
     for refusal in Refusal::ALL {
         // The script draws a line of the plot for each of these words.
@@ -170,31 +144,25 @@ async fn every_refusal_has_a_reason_in_the_words_of_the_cockpit() {
 
 #[tokio::test]
 async fn stock_that_is_nearly_gone_is_an_alarm() {
-    let shop = TestShop::open_with(|config| config.free_registrations = 1000).await;
-    let admin = shop.admin().await;
-    let id = shop.open_sale(&admin, 10).await;
+    open_shop!(shop, admin, id = 10);
     let page = async || admin.get(&format!("/admin/sales/{id}?lang=en")).await.text().to_owned();
     let quiet = page().await;
-    assert!(
-        quiet.contains("data-mood=\"good\">All clear. No alarms.<") && quiet.contains("data-tile=\"revenue\""),
-        "{quiet}"
-    );
+    for part in ["data-mood=\"good\">All clear. No alarms.<", "data-tile=\"revenue\""] {
+        assert!(quiet.contains(part), "{quiet}");
+    }
     for name in ["mei", "lin", "tom", "zoe"] {
         assert_eq!(shop.shopper(name).await.buy(&id, 2).await.status, 202);
     }
     assert_eq!(shop.shopper("ada").await.buy(&id, 1).await.status, 202);
     let alarmed = page().await;
     assert!(alarmed.contains("data-mood=\"warn\">90% sold<"), "{alarmed}");
-    assert!(
-        !alarmed.contains("data-source=\"queue\"") && !alarmed.contains("data-slot=\"drift\""),
-        "of services that are not there"
-    );
-    for link in
-        [format!("/admin/orders?sale={id}"), format!("/admin/sales/new?from={id}"), format!("/admin/sales/{id}/report")]
-    {
-        assert!(alarmed.contains(&link), "{link}");
+    for absent in ["data-source=\"queue\"", "data-slot=\"drift\""] {
+        assert!(!alarmed.contains(absent), "of services that are not there");
     }
-    let mut stream = EventStream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
+    for link in ["orders?sale={id}", "sales/new?from={id}", "sales/{id}/report"] {
+        assert!(alarmed.contains(&format!("/admin/{}", link.replace("{id}", &id))), "{link}");
+    }
+    let mut stream = EventStream::open(&admin, &id).await;
     let sample = data(&stream.event("sample").await);
     assert_eq!((&sample["alarms"], &sample["point"]["left"]), (&json!(["nearly_sold"]), &json!(1)), "{sample}");
     assert_eq!((&sample["point"]["paid_units"], &sample["point"]["paid_share"]), (&json!(0), &json!(0.0)));
@@ -202,15 +170,12 @@ async fn stock_that_is_nearly_gone_is_an_alarm() {
 
 #[tokio::test]
 async fn unwatched_sales_wait_for_a_permit_and_watched_ones_do_not() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let id = SaleId(shop.open_sale(&admin, 2).await.parse().unwrap());
     let (cockpit, stop) = (shop.parts.cockpit.clone(), CancellationToken::new());
     let permits = cockpit.take_unwatched_permits().await;
     let running = tokio::spawn(cockpit.clone().run(stop.clone()));
-    while cockpit.samplers() == 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until("a sampler begins", || cockpit.samplers() > 0).await;
     assert_eq!(cockpit.sampled_at(id), None);
 
     let mut viewer = cockpit.watch(id);
@@ -224,19 +189,15 @@ async fn unwatched_sales_wait_for_a_permit_and_watched_ones_do_not() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(cockpit.sampled_at(id), last, "sampled without a permit");
     drop(permits);
-    while cockpit.sampled_at(id) == last {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until("it is sampled again", || cockpit.sampled_at(id) != last).await;
     stop.cancel();
     running.await.unwrap();
 }
 
 #[tokio::test]
 async fn stop_ends_open_streams() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let id = shop.open_sale(&admin, 2).await;
-    let mut stream = EventStream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
+    open_shop!(shop, admin, id = 2);
+    let mut stream = EventStream::open(&admin, &id).await;
     stream.event("sample").await;
     shop.parts.cockpit.close();
     assert_eq!(data(&stream.event("end").await), json!({"reason": "stopping"}));
@@ -245,10 +206,8 @@ async fn stop_ends_open_streams() {
 
 #[tokio::test]
 async fn log_out_ends_the_streams_of_the_session_at_the_next_sample() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let id = shop.open_sale(&admin, 2).await;
-    let mut stream = EventStream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
+    open_shop!(shop, admin, id = 2);
+    let mut stream = EventStream::open(&admin, &id).await;
     stream.event("sample").await;
     assert_eq!(admin.post("/api/logout", json!({})).await.status, 204);
     let end = tokio::time::timeout(Duration::from_secs(4), stream.event("end")).await;
@@ -267,8 +226,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn viewers_share_a_sampler_that_ends_with_the_last_viewer() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     shop.open_sale(&admin, 2).await;
     let cockpit = &shop.parts.cockpit;
     let (mut one, mut two) = (cockpit.watch(SaleId(1)), cockpit.watch(SaleId(1)));
@@ -285,27 +243,22 @@ async fn viewers_share_a_sampler_that_ends_with_the_last_viewer() {
 
 #[tokio::test]
 async fn actions_in_the_cockpit_lead_back_to_it() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let id = shop.open_sale(&admin, 5).await;
+    open_shop!(shop, admin, id = 5);
     let send = async |action: &str, form: &str| {
         admin.send_form(&format!("/admin/sales/{id}/{action}?lang=en"), &format!("back=sale&{form}")).await
     };
     let here = format!("/admin/sales/{id}?lang=en");
     assert!(send("pause", "confirm=yes").await.leads_to(&format!("{here}&done=paused&sale={id}")));
     assert!(admin.get(&format!("{here}&done=paused&sale={id}")).await.text().contains("paused."));
-    for (action, form, status) in
-        [("stop", "confirm=yes&typed=999", 422), ("top-up", "confirm=yes&units=x", 422), ("pause", "confirm=yes", 409)]
-    {
-        let refused = send(action, form).await;
+    for (action, form, status) in [("stop", "&typed=999", 422), ("top-up", "&units=x", 422), ("pause", "", 409)] {
+        let refused = send(action, &format!("confirm=yes{form}")).await;
         assert!(refused.is_page(status) && refused.text().contains("data-cockpit="), "{action}");
     }
 }
 
 #[tokio::test]
 async fn without_redis_and_rabbitmq_there_are_no_dead_letters() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let found = admin.get("/api/admin/dead-letters").await.json();
     assert_eq!(found, json!({"letters": [], "queue": "not_configured", "outboxes": "not_configured"}));
     assert!(admin.get("/admin/system?lang=en").await.text().contains("without Redis and RabbitMQ"));

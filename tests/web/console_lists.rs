@@ -4,7 +4,7 @@ use super::*;
 
 /// The tabs of the list of sales: the words of each, and whether it is the open one.
 fn tabs(page: &TestResponse) -> Vec<(String, bool)> {
-    let nav = page.text().split("<nav class=\"filters under\"").nth(1).unwrap().split("</nav>").next().unwrap();
+    let nav = between(page.text(), "<nav class=\"filters under\"", "</nav>");
     let words = |tab: &str| {
         let (tag, rest) = tab.split_once('>').unwrap();
         let words = rest.split("</a>").next().unwrap().replace("<span class=\"count\">", "").replace("</span>", "");
@@ -28,8 +28,7 @@ async fn sale_in(shop: &TestShop, admin: &TestClient<'_>, state: &str) -> String
 
 #[tokio::test]
 async fn list_of_sales_opens_with_those_that_shoppers_may_still_buy() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let mut sales = Vec::new();
     for state in ["ended", "draft", "scheduled", "paused", "live", "ended"] {
         sales.push(sale_in(&shop, &admin, state).await);
@@ -56,31 +55,23 @@ async fn list_of_sales_opens_with_those_that_shoppers_may_still_buy() {
 
 #[tokio::test]
 async fn saved_views_stand_beside_what_the_list_opens_with() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     admin.send_form("/admin/views?lang=en", "list=sales&query=state%3Dpast&name=Over").await;
     let chips = async |path: &str| {
         let page = admin.get(path).await;
-        let bar =
-            page.text().split("<div class=\"view-bar\">").nth(1).unwrap().split("</nav>").next().unwrap().to_owned();
-        bar.split("<a class=\"chip\" ")
-            .skip(1)
-            .map(|chip| chip.split("</a>").next().unwrap().to_owned())
-            .collect::<Vec<_>>()
+        let chips = between(page.text(), "<div class=\"view-bar\">", "</nav>").split("<a class=\"chip\" ").skip(1);
+        chips.map(|chip| chip.split("</a>").next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let current = "href=\"/admin?lang=en\"".to_owned();
     let over = "href=\"/admin?lang=en&#38;state=past\"".to_owned();
-    assert_eq!(
-        chips("/admin?lang=en").await,
-        [format!("{current} aria-current=\"true\">Current"), format!("{over}><bdi>Over</bdi>")]
-    );
+    let first = [format!("{current} aria-current=\"true\">Current"), format!("{over}><bdi>Over</bdi>")];
+    assert_eq!(chips("/admin?lang=en").await, first);
     assert_eq!(chips("/admin?lang=en&state=past").await[1], format!("{over} aria-current=\"true\"><bdi>Over</bdi>"));
 }
 
 #[tokio::test]
 async fn search_is_one_of_all_sales_and_its_tabs_narrow_it() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let (ended, live) = (sale_in(&shop, &admin, "ended").await, sale_in(&shop, &admin, "live").await);
     let found = admin.get("/admin?lang=en&q=phone").await;
     assert_eq!(listed(&found), [live.as_str(), ended.as_str()]);
@@ -89,19 +80,14 @@ async fn search_is_one_of_all_sales_and_its_tabs_narrow_it() {
     assert_eq!(listed(&admin.get("/admin?lang=en&q=phone&state=current").await), [live.as_str()]);
     let narrow = admin.get(&format!("/admin?lang=en&q=%23{ended}&state=past")).await;
     assert_eq!(tabs(&narrow)[2], ("Past 1".to_owned(), true), "the count is that of the search");
-    assert!(
-        narrow.text().contains("<input type=\"hidden\" name=\"state\" value=\"past\">"),
-        "the next search stays here"
-    );
+    assert_eq!(narrow.value_of("state"), "past", "the next search stays here");
 }
 
 #[tokio::test]
 async fn sale_is_in_the_list_that_reports_about_it() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 5).await;
-    let stopped =
-        admin.send_form(&format!("/admin/sales/{sale}/stop?lang=en"), &format!("confirm=yes&typed={sale}")).await;
+    open_shop!(shop, admin, sale = 5);
+    let stop = format!("/admin/sales/{sale}/stop?lang=en");
+    let stopped = admin.send_form(&stop, &format!("confirm=yes&typed={sale}")).await;
     let list = admin.get(stopped.header("location")).await;
     assert!(list.text().contains("stopped.") && listed(&list) == [sale.as_str()], "{}", list.text());
     let refused = admin.send_form(&format!("/admin/sales/{sale}/pause?lang=en"), "confirm=yes").await;
@@ -113,8 +99,7 @@ async fn sale_is_in_the_list_that_reports_about_it() {
 
 #[tokio::test]
 async fn pages_that_became_tabs_leave_redirects() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     for (page, tab) in [
         ("/admin/orders/approvals", "/admin/orders?show=approvals"),
         ("/admin/orders/payments", "/admin/orders?show=payments"),
@@ -126,18 +111,17 @@ async fn pages_that_became_tabs_leave_redirects() {
         assert!(admin.get(&format!("{page}?lang=en")).await.leads_to(&format!("{tab}&lang=en")), "{page}");
         let shown = admin.get(&format!("{tab}&lang=en")).await;
         assert!(shown.is_page(200), "{page}: {shown:?}");
-        let here = format!("href=\"{}&#38;lang=en\" aria-current=\"page\"", tab);
-        assert!(shown.text().contains(&here), "{tab}: {}", shown.text());
-        let switch = format!("href=\"{}&#38;lang=zh\"", tab);
-        assert!(shown.text().contains(&switch), "{tab} in the other language");
+        for link in ["en\" aria-current=\"page\"", "zh\""] {
+            let link = format!("href=\"{tab}&#38;lang={link}");
+            assert!(shown.text().contains(&link), "{link}: {}", shown.text());
+        }
     }
     assert!(admin.get("/admin/dead-letters?lang=en").await.leads_to("/admin/system?lang=en"));
 }
 
 #[tokio::test]
 async fn lists_of_a_phone_begin_with_their_rows_until_they_are_searched() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     for (list, search) in
         [("orders?", "user=nobody"), ("log?", "actor=nobody"), ("log?show=security&", "class=webhook_refused")]
     {
@@ -145,22 +129,18 @@ async fn lists_of_a_phone_begin_with_their_rows_until_they_are_searched() {
         assert!(get("").await.text().contains("<details class=\"fold filters-of\"><summary>"), "{list}");
         for (query, status) in [(format!("&{search}"), 200), ("&from=soon".to_owned(), 422)] {
             let page = get(&query).await;
-            assert!(
-                page.is_page(status) && page.text().contains("<details class=\"fold filters-of\" open>"),
-                "{list}: {page:?}"
-            );
+            let is_open = page.text().contains("<details class=\"fold filters-of\" open>");
+            assert!(page.is_page(status) && is_open, "{list}: {page:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn pages_of_a_sale_are_its_tabs() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 5).await;
+    open_shop!(shop, admin, sale = 5);
     for (page, here) in [("", "Live dashboard"), ("/report", "Report"), ("/clusters", "Linked accounts")] {
         let page = admin.get(&format!("/admin/sales/{sale}{page}?lang=en")).await;
-        let nav = page.text().split("<nav class=\"filters under\"").nth(1).unwrap().split("</nav>").next().unwrap();
+        let nav = between(page.text(), "<nav class=\"filters under\"", "</nav>");
         assert_eq!(nav.matches("<a href=").count(), 4, "{nav}");
         assert!(nav.contains(&format!("aria-current=\"page\">{here}</a>")), "{nav}");
     }
@@ -182,12 +162,10 @@ async fn density_is_kept_for_the_browser() {
     assert!(set.leads_to(list), "{set:?}");
     let cookie = set.header("set-cookie").to_owned();
     assert!(cookie.starts_with("density=compact; Path=/admin; HttpOnly; SameSite=Lax; Max-Age="), "{cookie}");
-    let kept =
-        TestClient { cookie: vera.cookie.as_ref().map(|own| format!("{own}; density=compact")), ..shop.visitor() };
+    let kept = shop.browser(format!("{}; density=compact", vera.cookie.as_deref().unwrap()));
     for path in [list, "/admin?lang=en", "/admin/log?lang=en", "/admin/orders?lang=en"] {
-        assert!(
-            kept.get(path).await.text().contains("data-page=\"admin\" data-locale=\"en\" data-density=\"compact\"")
-        );
+        let body = "data-page=\"admin\" data-locale=\"en\" data-density=\"compact\"";
+        assert!(kept.get(path).await.text().contains(body), "{path}");
     }
     assert!(pressed(&kept.get(list).await, "compact"));
     let foreign = vera.send_form("/admin/density?lang=en", "density=comfortable&next=https%3A%2F%2Fevil.example").await;

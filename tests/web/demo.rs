@@ -77,8 +77,7 @@ async fn crowd_from_the_console_comes_to_a_hidden_sale() {
 
 #[tokio::test]
 async fn crowd_has_nothing_to_buy_in_an_empty_shop_and_blocks_no_later_one() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     assert!(!admin.get("/admin?lang=en").await.text().contains("/admin/crowd"), "nothing is offered");
     assert_eq!(admin.send_form("/admin/crowd?lang=en", "").await.status.as_u16(), 500);
     assert!(!shop.parts.store.leases().is_held("rehearsal").await.unwrap());

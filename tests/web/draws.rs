@@ -1,11 +1,10 @@
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::*;
 use control::draws::Draws;
-use domain::draw::{EntryId, EntryList, Proof, ranking};
+use domain::draw::{Beacon, EntryId, EntryList, Proof, ranking};
 use domain::{DrawState, SaleId, hex};
-use orders::expiry::Expiry;
 
 pub(super) const OPENS: &str = "2026-11-21T12:00:00Z";
 pub(super) const CLOSES: &str = "2026-11-21T13:00:00Z";
@@ -16,6 +15,12 @@ pub(super) const WINDOW: Duration = Duration::from_secs(7200);
 
 pub(super) fn hour_before() -> Clock {
     Clock::manual("2026-11-21T11:00:00Z".parse().unwrap())
+}
+
+/// A shop whose draws use rounds of quicknet, at this time.
+pub(super) async fn shop_with_quicknet(now: &str) -> TestShop {
+    let quicknet = |config: &mut Config| config.web.draw_beacon = Some(Beacon::Quicknet);
+    TestShop::build(quicknet, Clock::manual(now.parse().unwrap())).await
 }
 
 /// An announced draw of this many units.
@@ -29,16 +34,9 @@ pub(super) async fn announce_between(
     (opens, closes): (&str, &str),
     review: Duration,
 ) -> String {
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-    let goods = admin.post("/api/admin/goods", goods).await.json();
-    let sale = json!({
-        "goods_id": goods["goods"]["id"], "price": {"amount": 199_900, "currency": "CNY"}, "total": units,
-        "per_user_limit": 1, "opens_at": opens, "closes_at": closes, "mode": "draw",
-        "draw_window_s": WINDOW.as_secs(), "draw_review_s": review.as_secs(),
-    });
-    let answer = admin.post("/api/admin/sales", sale).await;
-    assert_eq!(answer.status, 201, "{answer:?}");
-    answer.json()["sale"]["id"].as_str().unwrap().to_owned()
+    let draw = json!({"total": units, "opens_at": opens, "closes_at": closes, "mode": "draw",
+        "draw_window_s": WINDOW.as_secs(), "draw_review_s": review.as_secs()});
+    admin.announce(draw).await
 }
 
 pub(super) fn id(sale: &str) -> SaleId {
@@ -52,8 +50,8 @@ pub(super) async fn follow_schedule(shop: &TestShop, sale: &str) {
 }
 
 /// Opens the sale, an hour later.
-pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
-    clock.advance(HOUR);
+pub(super) async fn open(shop: &TestShop, sale: &str) {
+    shop.advance(HOUR);
     follow_schedule(shop, sale).await;
     let button = shop.visitor().get(&format!("/api/sales/{sale}/button")).await.json();
     assert_eq!((&button["phase"], &button["mode"]), (&json!("open"), &json!("draw")));
@@ -67,16 +65,12 @@ pub(super) fn draws(shop: &TestShop) -> Draws {
     Draws::new(shop.parts.store.clone(), shop.parts.metrics.clone())
 }
 
-pub(super) fn expiry(shop: &TestShop) -> Expiry {
-    Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone())
-}
-
 /// Closes an open sale and holds its draw, which gives orders to the winners.
-pub(super) async fn hold(shop: &TestShop, clock: &Clock, sale: &str) {
-    clock.advance(HOUR);
+pub(super) async fn hold(shop: &TestShop, sale: &str) {
+    shop.advance(HOUR);
     follow_schedule(shop, sale).await;
     for pause in [REVIEW, REVIEW + Duration::from_secs(3), Duration::ZERO] {
-        clock.advance(pause);
+        shop.advance(pause);
         draws(shop).step().await.unwrap();
     }
 }
@@ -90,6 +84,16 @@ pub(super) async fn enter(client: &TestClient<'_>, sale: &str) -> Value {
 
 pub(super) async fn own(client: &TestClient<'_>, sale: &str) -> Value {
     client.get(&format!("/api/sales/{sale}/entry")).await.json()["entry"].clone()
+}
+
+/// The address of the order that a winner has.
+pub(super) async fn order_of(winner: &TestClient<'_>, sale: &str) -> String {
+    format!("/api/sales/{sale}/orders/{}", own(winner, sale).await["order_id"].as_str().unwrap())
+}
+
+/// What everybody reads about a draw.
+pub(super) async fn facts(shop: &TestShop, sale: &str) -> Value {
+    shop.visitor().get(&format!("/api/sales/{sale}/draw")).await.json()["draw"].clone()
 }
 
 /// The clients by the rank of their entries.
@@ -116,41 +120,38 @@ async fn order_statuses(clients: &[&TestClient<'_>]) -> Vec<String> {
 pub(super) async fn crowd(shop: &TestShop, count: usize) -> Vec<TestClient<'_>> {
     let mut clients = Vec::new();
     for n in 0..count {
-        let user = format!("shopper{n}");
-        clients.push(shop.shopper(&user).await);
+        clients.push(shop.shopper(&format!("shopper{n}")).await);
     }
     clients
 }
 
 #[tokio::test]
 async fn units_go_to_the_first_ranks_and_what_they_leave_to_the_next() {
-    let clock = hour_before();
-    let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
+    let shop = TestShop::open_at(&hour_before()).await;
     let (admin, clients) = (shop.admin().await, crowd(&shop, 12).await);
     let sale = announce(&admin, 3).await;
     let public = format!("/api/sales/{sale}/draw");
-    let announced = shop.visitor().get(&public).await.json()["draw"].clone();
+    let announced = facts(&shop, &sale).await;
     assert_eq!((&announced["state"], &announced["secret"]), (&json!("announced"), &Value::Null));
-    open(&shop, &clock, &sale).await;
-    let mut entries = HashMap::new();
+    open(&shop, &sale).await;
+    let mut entries = HashSet::new();
     for client in &clients {
-        let entry = enter(client, &sale).await;
-        entries.insert(entry["id"].as_str().unwrap().to_owned(), ());
+        entries.insert(enter(client, &sale).await["id"].to_string());
     }
     assert_eq!(entries.len(), clients.len());
     assert_eq!(shop.visitor().get(&format!("{public}/entries.csv")).await.problem(), problem(409, "not_locked"));
 
     let step = draws(&shop);
-    clock.advance(HOUR);
+    shop.advance(HOUR);
     follow_schedule(&shop, &sale).await;
     step.step().await.unwrap();
     assert_eq!(state(&shop, &sale).await, DrawState::Announced, "staff review the entries first");
-    clock.advance(REVIEW);
+    shop.advance(REVIEW);
     step.step().await.unwrap();
     assert_eq!(state(&shop, &sale).await, DrawState::Locked, "the round is not due");
     assert_eq!(own(&clients[0], &sale).await["rank"], Value::Null);
     assert_eq!(shop.visitor().get(&format!("{public}/proof.json")).await.problem(), problem(409, "not_drawn"));
-    clock.advance(REVIEW + Duration::from_secs(3));
+    shop.advance(REVIEW + Duration::from_secs(3));
     // A process that dies between the steps leaves the same work to the next process.
     for _ in 0..3 {
         draws(&shop).step().await.unwrap();
@@ -168,39 +169,35 @@ async fn units_go_to_the_first_ranks_and_what_they_leave_to_the_next() {
     for (client, entry) in ranked.iter().zip(&order) {
         assert_eq!(own(client, &sale).await["id"], entry.to_string());
     }
-    let held = shop.visitor().get(&public).await.json()["draw"].clone();
+    let held = facts(&shop, &sale).await;
     assert_eq!((&held["commitment"], &held["entries"]), (&announced["commitment"], &json!(12)));
     assert_eq!((&held["secret"], &held["root"]), (&json!(proof.secret), &json!(proof.root)));
     assert_eq!(held["rules"], announced["rules"]);
 
     // The first pays, the other two do not, and the fourth cancels the order that is then offered.
-    let order_id = own(ranked[0], &sale).await["order_id"].as_str().unwrap().to_owned();
-    let payment = ranked[0].post(&format!("/api/sales/{sale}/orders/{order_id}/payments"), json!({})).await.json();
-    shop.make_payment(payment["payment"]["id"].as_str().unwrap().parse().unwrap()).await;
-    clock.advance(WINDOW + Duration::from_secs(60));
-    expiry(&shop).cancel_overdue().await.unwrap();
+    let order = order_of(ranked[0], &sale).await;
+    support::pay(&shop, &ranked[0].begin_payment(&order).await).await;
+    shop.advance(WINDOW + Duration::from_secs(60));
+    shop.parts.expiry().cancel_overdue().await.unwrap();
     step.step().await.unwrap();
     let expected = ["paid", "cancelled", "cancelled", "unpaid", "unpaid", ""];
     assert_eq!(order_statuses(&ranked[..6]).await, expected);
-    let order_id = own(ranked[3], &sale).await["order_id"].as_str().unwrap().to_owned();
-    let cancelled = ranked[3].post(&format!("/api/sales/{sale}/orders/{order_id}/cancel"), json!({})).await;
-    assert_eq!(cancelled.status, 200);
+    let order = order_of(ranked[3], &sale).await;
+    assert_eq!(ranked[3].post(&format!("{order}/cancel"), json!({})).await.status, 200);
     step.step().await.unwrap();
     assert_eq!(order_statuses(&ranked[3..7]).await, ["cancelled", "unpaid", "unpaid", ""]);
-    expiry(&shop).release().await.unwrap();
-    assert!(shop.parts.audit().check_once().await.unwrap().iter().all(|check| check.violations.is_empty()));
+    shop.parts.expiry().release().await.unwrap();
+    support::assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
 async fn account_enters_once_and_may_take_the_entry_back_while_the_draw_is_open() {
-    let clock = hour_before();
-    let shop = TestShop::open_at(&clock).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = TestShop::open_at(&hour_before()), admin, [mei]);
     let sale = announce(&admin, 1).await;
     let path = format!("/api/sales/{sale}/entry");
     assert_eq!(mei.post(&path, json!({})).await.problem(), problem(409, "not_open"));
     assert_eq!(mei.get(&path).await.problem(), problem(404, "not_entered"));
-    open(&shop, &clock, &sale).await;
+    open(&shop, &sale).await;
     let (one, two) = tokio::join!(mei.post(&path, json!({})), mei.post(&path, json!({})));
     let mut statuses = [one.status.as_u16(), two.status.as_u16()];
     statuses.sort_unstable();
@@ -210,12 +207,11 @@ async fn account_enters_once_and_may_take_the_entry_back_while_the_draw_is_open(
     assert_eq!(own(&mei, &sale).await["state"], "withdrawn");
     assert!(mei.send_form(&page, "").await.leads_to(&page), "forms do the same");
     assert!(mei.get(&page).await.text().contains("You have entered"));
-    assert_eq!(mei.send("DELETE", &path, &[], Body::empty()).await.status, 204);
+    assert_eq!(mei.delete(&path).await.status, 204);
     assert_eq!(enter(&mei, &sale).await["id"], one.json()["entry"]["id"]);
-    clock.advance(HOUR);
-    assert_eq!(mei.send("DELETE", &path, &[], Body::empty()).await.problem(), problem(409, "ended"));
+    shop.advance(HOUR);
+    assert_eq!(mei.delete(&path).await.problem(), problem(409, "ended"));
     let late = shop.shopper("lei").await;
-    let page = format!("/en/sales/{sale}/entry");
     assert!(late.get(&page).await.text().contains("you have not entered"));
     assert!(mei.get(&page).await.text().contains("The draw is still to come"));
     assert_eq!(late.post(&path, json!({})).await.problem(), problem(409, "ended"));
@@ -225,11 +221,9 @@ async fn account_enters_once_and_may_take_the_entry_back_while_the_draw_is_open(
 
 #[tokio::test]
 async fn draw_is_never_sold_by_the_gate() {
-    let clock = hour_before();
-    let shop = TestShop::open_at(&clock).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = TestShop::open_at(&hour_before()), admin, [mei]);
     let sale = announce(&admin, 5).await;
-    open(&shop, &clock, &sale).await;
+    open(&shop, &sale).await;
     assert_eq!(mei.post(&format!("/api/sales/{sale}/token"), json!({})).await.problem(), problem(409, "by_draw"));
     let order = json!({"quantity": 1, "token": "x"});
     assert_eq!(mei.post(&format!("/api/sales/{sale}/orders"), order).await.problem(), problem(409, "by_draw"));
@@ -240,11 +234,10 @@ async fn draw_is_never_sold_by_the_gate() {
 
 #[tokio::test]
 async fn closed_accounts_are_passed_over_and_excluded_entries_take_no_part() {
-    let clock = hour_before();
-    let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
+    let shop = TestShop::open_at(&hour_before()).await;
     let (admin, clients) = (shop.admin().await, crowd(&shop, 4).await);
     let sale = announce(&admin, 4).await;
-    open(&shop, &clock, &sale).await;
+    open(&shop, &sale).await;
     for client in &clients {
         enter(client, &sale).await;
     }
@@ -254,36 +247,32 @@ async fn closed_accounts_are_passed_over_and_excluded_entries_take_no_part() {
     let seen = own(&clients[0], &sale).await;
     assert_eq!((&seen["state"], &seen["reason"]), (&json!("excluded"), &json!("duplicate")));
     shop.execute("UPDATE users SET blocked_at_ms = 1 WHERE username = 'shopper1'").await;
-    clock.advance(HOUR);
+    shop.advance(HOUR);
     follow_schedule(&shop, &sale).await;
-    clock.advance(REVIEW);
+    shop.advance(REVIEW);
     assert_eq!(admin.post(&exclude, json!({"reason": "other"})).await.problem(), problem(409, "entries_locked"));
     draws(&shop).step().await.unwrap();
     shop.execute("UPDATE users SET blocked_at_ms = 1 WHERE username = 'shopper2'").await;
-    clock.advance(REVIEW + Duration::from_secs(3));
+    shop.advance(REVIEW + Duration::from_secs(3));
     draws(&shop).step().await.unwrap();
     let entry = shop.parts.store.draws().get(id(&sale)).await.unwrap().unwrap();
     assert_eq!((entry.entries, entry.next_rank), (Some(3), 3), "who was excluded has no rank");
-    let draw = shop.visitor().get(&format!("/api/sales/{sale}/draw")).await.json()["draw"].clone();
+    let draw = facts(&shop, &sale).await;
     assert_eq!((&draw["entries"], &draw["excluded"]), (&json!(3), &json!({"duplicate": 1})));
-    let sold = shop.parts.store.sales().get(id(&sale)).await.unwrap().unwrap().sold;
-    assert_eq!((sold, order_statuses(&[&clients[3]]).await), (1, vec!["unpaid".to_owned()]));
+    assert_eq!(shop.parts.store.sales().get(id(&sale)).await.unwrap().unwrap().sold, 1);
+    assert_eq!(order_statuses(&[&clients[3]]).await, ["unpaid"]);
 }
 
 #[tokio::test]
 async fn sale_that_staff_end_early_is_called_off() {
-    let clock = hour_before();
-    let shop = TestShop::open_at(&clock).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = TestShop::open_at(&hour_before()), admin, [mei]);
     let sale = announce(&admin, 1).await;
-    open(&shop, &clock, &sale).await;
+    open(&shop, &sale).await;
     enter(&mei, &sale).await;
-    let path = format!("/api/admin/sales/{sale}");
-    let json = [("content-type", "application/json")];
-    let edit = admin.send("PATCH", &path, &json, r#"{"draw_window_s":60}"#).await;
+    let edit = admin.patch(&format!("/api/admin/sales/{sale}"), json!({"draw_window_s": 60})).await;
     assert_eq!(edit.problem(), problem(409, "wrong_state"), "rules are fixed once the draw is open");
     assert_eq!(admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await.status, 200);
-    clock.advance(3 * HOUR);
+    shop.advance(3 * HOUR);
     draws(&shop).step().await.unwrap();
     let seen = mei.get(&format!("/api/sales/{sale}/entry")).await.json();
     assert_eq!((&seen["draw"], &seen["entry"]["rank"]), (&json!("called_off"), &Value::Null));
@@ -292,18 +281,15 @@ async fn sale_that_staff_end_early_is_called_off() {
 
 #[tokio::test]
 async fn staff_paste_the_round_and_wrong_ones_are_refused() {
-    let clock = hour_before();
-    let quicknet = |config: &mut Config| config.web.draw_beacon = Some(domain::draw::Beacon::Quicknet);
-    let shop = TestShop::build(quicknet, clock.clone()).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop = shop_with_quicknet("2026-11-21T11:00:00Z"), admin, [mei]);
     let sale = announce(&admin, 1).await;
-    open(&shop, &clock, &sale).await;
+    open(&shop, &sale).await;
     enter(&mei, &sale).await;
     let path = format!("/api/admin/sales/{sale}/draw/round");
     assert_eq!(admin.post(&path, json!({"round": "00"})).await.problem(), problem(409, "round_not_awaited"));
-    clock.advance(HOUR);
+    shop.advance(HOUR);
     follow_schedule(&shop, &sale).await;
-    clock.advance(3 * REVIEW);
+    shop.advance(3 * REVIEW);
     draws(&shop).step().await.unwrap();
     for wrong in ["", "00", "{\"round\":1,\"signature\":\"00\"}", &"ab".repeat(48)] {
         let answer = admin.post(&path, json!({"round": wrong})).await;

@@ -6,76 +6,52 @@ mod pages;
 
 use std::time::Duration;
 
+use super::draws::{CLOSES, HOUR, OPENS, follow_schedule, hour_before, id};
 use super::*;
-use domain::SaleId;
 use store::KEEP_GROUPS;
-
-const OPENS: &str = "2026-11-21T12:00:00Z";
-const CLOSES: &str = "2026-11-21T13:00:00Z";
-const HOUR: Duration = Duration::from_secs(3600);
-
-fn hour_before() -> Clock {
-    Clock::manual("2026-11-21T11:00:00Z".parse().unwrap())
-}
-
-async fn shop_at(clock: &Clock) -> TestShop {
-    TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await
-}
-
-fn id(sale: &str) -> SaleId {
-    SaleId(sale.parse().unwrap())
-}
 
 /// An announced sale of five units with these rules and other fields.
 async fn announce(admin: &TestClient<'_>, rules: Value) -> String {
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-    let goods = admin.post("/api/admin/goods", goods).await.json();
-    let mut sale = json!({
-        "goods_id": goods["goods"]["id"], "price": {"amount": 199_900, "currency": "CNY"}, "total": 5,
-        "per_user_limit": 1, "opens_at": OPENS, "closes_at": CLOSES, "spread_ms": 0,
-    });
+    let mut sale = json!({"opens_at": OPENS, "closes_at": CLOSES, "spread_ms": 0});
     sale.as_object_mut().unwrap().extend(rules.as_object().unwrap().clone());
-    let answer = admin.post("/api/admin/sales", sale).await;
-    assert_eq!(answer.status, 201, "{answer:?}");
-    answer.json()["sale"]["id"].as_str().unwrap().to_owned()
+    admin.announce(sale).await
 }
 
 /// Opens the sale, an hour later.
-async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
-    clock.advance(HOUR);
-    shop.parts.store.sales().follow_schedule(id(sale)).await.unwrap().unwrap();
-    shop.parts.catalogue.refresh().await.unwrap();
-    shop.parts.gate.refresh().await;
+async fn open(shop: &TestShop, sale: &str) {
+    shop.advance(HOUR);
+    follow_schedule(shop, sale).await;
 }
 
 /// An open rush with these rules.
-pub(super) async fn rush(rules: Value) -> (TestShop, Clock, String) {
-    let clock = hour_before();
-    let shop = shop_at(&clock).await;
-    let sale = announce(&shop.admin().await, rules).await;
-    open(&shop, &clock, &sale).await;
-    (shop, clock, sale)
+pub(super) async fn rush(rules: Value) -> (TestShop, String) {
+    open_shop!(shop = TestShop::open_at(&hour_before()), admin);
+    let sale = announce(&admin, rules).await;
+    open(&shop, &sale).await;
+    (shop, sale)
 }
 
 async fn token(client: &TestClient<'_>, sale: &str) -> TestResponse {
     client.post(&format!("/api/sales/{sale}/token"), json!({})).await
 }
 
+fn address(recipient: &str, line1: &str) -> Value {
+    json!({"recipient": recipient, "phone": "13800138000", "country": "CN", "region": "浙江省", "city": "杭州市",
+        "line1": line1})
+}
+
 async fn save_address(client: &TestClient<'_>, recipient: &str, line1: &str) {
-    let address = json!({
-        "recipient": recipient, "phone": "13800138000", "country": "CN", "region": "浙江省", "city": "杭州市", "line1": line1,
-    });
+    let address = address(recipient, line1);
     let answer = client.post("/api/addresses", json!({"address": address, "is_default": true})).await;
     assert_eq!(answer.status, 201, "{answer:?}");
 }
 
 #[tokio::test]
 async fn account_that_registered_too_late_gets_no_token() {
-    let clock = hour_before();
-    let shop = shop_at(&clock).await;
+    let shop = TestShop::open_at(&hour_before()).await;
     let sale = announce(&shop.admin().await, json!({"accounts_before": "2026-11-21T11:10:00Z"})).await;
     let old = shop.shopper("old").await;
-    open(&shop, &clock, &sale).await;
+    open(&shop, &sale).await;
     let new = shop.shopper("new").await;
     assert_eq!(token(&old, &sale).await.status, 200);
     assert_eq!(token(&new, &sale).await.problem(), problem(403, "account_too_new"));
@@ -86,7 +62,7 @@ async fn account_that_registered_too_late_gets_no_token() {
 
 #[tokio::test]
 async fn account_without_a_verified_contact_gets_no_token() {
-    let (shop, _, sale) = rush(json!({"verified_contact": true})).await;
+    let (shop, sale) = rush(json!({"verified_contact": true})).await;
     let mei = shop.shopper("mei").await;
     assert_eq!(token(&mei, &sale).await.problem(), problem(403, "contact_not_verified"));
     mei.enter_address("mei@shop.example").await;
@@ -97,7 +73,7 @@ async fn account_without_a_verified_contact_gets_no_token() {
 
 #[tokio::test]
 async fn one_account_takes_part_for_each_mailbox() {
-    let (shop, _, sale) = rush(json!({"one_per_contact": true})).await;
+    let (shop, sale) = rush(json!({"one_per_contact": true})).await;
     let (first, second) = (shop.shopper("first").await, shop.shopper("second").await);
     assert_eq!(token(&first, &sale).await.problem(), problem(403, "contact_not_verified"));
     first.verify("mei@shop.example").await;
@@ -111,12 +87,12 @@ async fn one_account_takes_part_for_each_mailbox() {
 
 #[tokio::test]
 async fn one_account_takes_part_for_each_address_and_its_order_goes_there() {
-    let (shop, _, sale) = rush(json!({"one_per_address": true})).await;
+    let (shop, sale) = rush(json!({"one_per_address": true})).await;
     let (first, second) = (shop.shopper("first").await, shop.shopper("second").await);
     assert_eq!(token(&first, &sale).await.problem(), problem(409, "address_needed"));
     save_address(&first, "王小美", "文三路 1 号").await;
     save_address(&second, "李雷", "文三路１号").await;
-    let order = first.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    let (order, _) = first.order(&sale).await;
     assert_eq!(token(&second, &sale).await.problem(), problem(409, "address_taken"));
     save_address(&second, "李雷", "文三路 2 号").await;
     assert_eq!(token(&second, &sale).await.status, 200);
@@ -124,11 +100,6 @@ async fn one_account_takes_part_for_each_address_and_its_order_goes_there() {
     save_address(&first, "王小美", "文三路 2 号").await;
     assert_eq!(token(&first, &sale).await.status, 200);
     let path = format!("/api/sales/{sale}/orders/{order}/address");
-    let address = |recipient: &str, line1: &str| {
-        json!({
-            "recipient": recipient, "phone": "13900139000", "country": "CN", "region": "浙江省", "city": "杭州市", "line1": line1,
-        })
-    };
     let elsewhere = first.put(&path, json!({"address": address("王小美", "文三路 2 号")})).await;
     assert_eq!(elsewhere.problem(), problem(409, "other_address"));
     let there = first.put(&path, json!({"address": address("王大美", "文三路 1 号")})).await;
@@ -137,7 +108,7 @@ async fn one_account_takes_part_for_each_address_and_its_order_goes_there() {
 
 #[tokio::test]
 async fn accounts_of_one_address_that_ask_at_once_get_one_token() {
-    let (shop, _, sale) = rush(json!({"one_per_address": true, "one_per_contact": true})).await;
+    let (shop, sale) = rush(json!({"one_per_address": true, "one_per_contact": true})).await;
     let mut clients = Vec::new();
     for n in 0..8 {
         let client = shop.shopper(&format!("client{n}")).await;
@@ -152,17 +123,15 @@ async fn accounts_of_one_address_that_ask_at_once_get_one_token() {
 
 #[tokio::test]
 async fn every_way_to_take_part_is_checked() {
-    let clock = hour_before();
-    let shop = shop_at(&clock).await;
-    let admin = shop.admin().await;
+    open_shop!(shop = TestShop::open_at(&hour_before()), admin);
     let queue = announce(&admin, json!({"invitation": true, "mode": "queue", "queue_prequeue_s": 1800})).await;
     let draw = announce(&admin, json!({"invitation": true, "mode": "draw"})).await;
-    clock.advance(HOUR / 2);
+    shop.advance(HOUR / 2);
     let stranger = shop.shopper("stranger").await;
     let join = stranger.post(&format!("/api/sales/{queue}/place"), json!({})).await;
     assert_eq!(join.problem(), problem(403, "invitation_needed"));
     assert_eq!(stranger.get(&format!("/api/sales/{queue}/place")).await.problem(), problem(404, "not_in_queue"));
-    clock.advance(HOUR / 2);
+    shop.advance(HOUR / 2);
     shop.parts.store.sales().follow_schedule(id(&draw)).await.unwrap().unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     let enter = stranger.post(&format!("/api/sales/{draw}/entry"), json!({})).await;
@@ -172,7 +141,7 @@ async fn every_way_to_take_part_is_checked() {
 
 #[tokio::test]
 async fn waitlist_takes_only_accounts_that_may_take_part() {
-    let (shop, _, sale) = rush(json!({"verified_contact": true, "total": 1})).await;
+    let (shop, sale) = rush(json!({"verified_contact": true, "total": 1})).await;
     let buyer = shop.shopper("buyer").await;
     buyer.verify("buyer@shop.example").await;
     assert_eq!(buyer.buy(&sale, 1).await.status, 202);
@@ -186,7 +155,7 @@ async fn waitlist_takes_only_accounts_that_may_take_part() {
 
 #[tokio::test]
 async fn request_without_a_token_is_refused_where_rules_are() {
-    let (shop, _, sale) = rush(json!({"verified_contact": true})).await;
+    let (shop, sale) = rush(json!({"verified_contact": true})).await;
     let mei = shop.shopper("mei").await;
     let path = format!("/en/sales/{sale}/buy");
     let refused = mei.send_form(&path, "quantity=1").await;
@@ -205,9 +174,9 @@ async fn request_without_a_token_is_refused_where_rules_are() {
 
 #[tokio::test]
 async fn sale_without_rules_is_checked_without_the_database() {
-    let (shop, _, sale) = rush(json!({})).await;
+    let (shop, sale) = rush(json!({})).await;
     let mei = shop.shopper("mei").await;
-    let user = shop.parts.store.accounts().user_named("mei").await.unwrap().unwrap().id;
+    let user = shop.user("mei").await.id;
     shop.parts.store.close().await;
     assert!(shop.parts.eligibility.check(id(&sale), user).await.is_ok());
     assert_eq!(token(&mei, &sale).await.status, 200);
@@ -215,37 +184,30 @@ async fn sale_without_rules_is_checked_without_the_database() {
 
 #[tokio::test]
 async fn rules_do_not_change_once_accounts_take_part() {
-    let clock = hour_before();
-    let shop = shop_at(&clock).await;
-    let admin = shop.admin().await;
+    open_shop!(shop = TestShop::open_at(&hour_before()), admin);
     let (sale, queue) = (announce(&admin, json!({})).await, announce(&admin, json!({"mode": "queue"})).await);
-    let change = async |sale: &str, change: Value| {
-        let headers = [("content-type", "application/json")];
-        admin.send("PATCH", &format!("/api/admin/sales/{sale}"), &headers, change.to_string()).await
-    };
+    let change = async |sale: &str, change: Value| admin.patch(&format!("/api/admin/sales/{sale}"), change).await;
     for sale in [&sale, &queue] {
         let changed = change(sale, json!({"one_per_address": true, "accounts_before": OPENS})).await.json();
-        assert_eq!(
-            (&changed["sale"]["one_per_address"], &changed["sale"]["accounts_before"]),
-            (&json!(true), &json!(OPENS))
-        );
+        let changed = &changed["sale"];
+        assert_eq!((&changed["one_per_address"], &changed["accounts_before"]), (&json!(true), &json!(OPENS)));
     }
     let late = change(&sale, json!({"accounts_before": CLOSES})).await;
     assert_eq!(late.json()["fields"], json!([{"field": "accounts_before", "code": "after_opening"}]));
-    clock.advance(HOUR - Duration::from_secs(60));
+    shop.advance(HOUR - Duration::from_secs(60));
     let joined = change(&queue, json!({"one_per_address": false})).await;
     assert_eq!(joined.problem(), problem(409, "wrong_state"));
     assert_eq!(change(&queue, json!({"total": 6})).await.status, 200, "the rest may change");
     let none = change(&sale, json!({"one_per_address": false, "accounts_before": null})).await.json();
     assert_eq!(none["sale"]["accounts_before"], Value::Null);
-    clock.advance(Duration::from_secs(60));
+    shop.advance(Duration::from_secs(60));
     shop.parts.store.sales().follow_schedule(id(&sale)).await.unwrap().unwrap();
     assert_eq!(change(&sale, json!({"one_per_address": true})).await.problem(), problem(409, "wrong_state"));
 }
 
 #[tokio::test]
 async fn groups_are_exported_and_go_with_the_account_or_after_thirty_days() {
-    let (shop, clock, sale) = rush(json!({"one_per_address": true})).await;
+    let (shop, sale) = rush(json!({"one_per_address": true})).await;
     let (first, second) = (shop.shopper("first").await, shop.shopper("second").await);
     save_address(&first, "王小美", "文三路 1 号").await;
     save_address(&second, "王小美", "文三路 1 号").await;
@@ -253,26 +215,25 @@ async fn groups_are_exported_and_go_with_the_account_or_after_thirty_days() {
     let exported = first.get("/api/account/export").await.json()["eligibility"]["groups"][0].clone();
     assert_eq!((&exported["sale_id"], &exported["kind"]), (&json!(sale), &json!("address")));
     assert!(!exported.to_string().contains("文三路"));
-    let deleted = json!({"username": "first", "password": "correct horse"});
-    assert_eq!(first.post("/api/account/delete", deleted).await.status, 204);
+    assert_eq!(first.delete_account("first").await.status, 204);
     assert_eq!(token(&second, &sale).await.status, 200, "the group is free again");
-    clock.advance(HOUR);
+    shop.advance(HOUR);
     shop.parts.store.sales().follow_schedule(id(&sale)).await.unwrap().unwrap();
-    let user = shop.parts.store.accounts().user_named("second").await.unwrap().unwrap().id;
+    let user = shop.user("second").await.id;
     let groups = async || {
         shop.parts.store.eligibility().purge_groups().await.unwrap();
         shop.parts.store.eligibility().groups_of(id(&sale), user).await.unwrap().len()
     };
-    clock.advance(KEEP_GROUPS.unsigned_abs() - Duration::from_secs(1));
+    shop.advance(KEEP_GROUPS.unsigned_abs() - Duration::from_secs(1));
     assert_eq!(groups().await, 1);
-    clock.advance(Duration::from_secs(2));
+    shop.advance(Duration::from_secs(2));
     assert_eq!(groups().await, 0);
 }
 
 #[tokio::test]
 async fn audit_names_buyers_without_a_right() {
     let rules = json!({"one_per_address": true, "invitation": true, "accounts_before": "2026-11-21T12:00:00Z"});
-    let (shop, _, sale) = rush(rules).await;
+    let (shop, sale) = rush(rules).await;
     let code = invitations::make(&shop, &sale, 1).await.remove(0);
     let mei = shop.shopper("mei").await;
     save_address(&mei, "王小美", "文三路 1 号").await;
@@ -284,15 +245,12 @@ async fn audit_names_buyers_without_a_right() {
         check.violations.len()
     };
     assert_eq!(found().await, 0);
-    for (n, sql) in [
-        "UPDATE users SET created_at_ms = created_at_ms + 1 WHERE username = 'mei'",
-        "DELETE FROM sale_groups",
-        "UPDATE invitations SET user_id = 'another'",
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    for (sql, violations) in [
+        ("UPDATE users SET created_at_ms = created_at_ms + 1 WHERE username = 'mei'", 1),
+        ("DELETE FROM sale_groups", 2),
+        ("UPDATE invitations SET user_id = 'another'", 3),
+    ] {
         assert!(shop.execute(sql).await > 0);
-        assert_eq!(found().await, n + 1, "{sql}");
+        assert_eq!(found().await, violations, "{sql}");
     }
 }

@@ -20,11 +20,8 @@ fn modes(folder: &Path, found: &mut Vec<(String, u32)>) {
 
 #[tokio::test]
 async fn files_of_the_data_directory_are_readable_by_their_owner_only() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-    let goods = admin.post("/api/admin/goods", goods).await.json();
-    let path = format!("/api/admin/goods/{}/image", goods["goods"]["id"].as_str().unwrap());
+    open_shop!(shop, admin);
+    let path = format!("/api/admin/goods/{}/image", admin.add_phone().await);
     assert_eq!(admin.send("PUT", &path, &[("content-type", "image/png")], png(64, 64)).await.status, 200);
     let mut found = Vec::new();
     modes(shop.dir.path(), &mut found);

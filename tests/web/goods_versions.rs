@@ -3,8 +3,6 @@
 use super::goods::{MULTIPART, form};
 use super::*;
 
-const JSON: (&str, &str) = ("content-type", "application/json");
-
 fn named(zh: &str, en: &str) -> Value {
     json!({"name": {"zh": zh, "en": en}})
 }
@@ -19,13 +17,9 @@ async fn create(admin: &TestClient<'_>) -> (String, String) {
 #[tokio::test]
 async fn patch_of_an_outdated_version_of_goods_is_refused() {
     // All changes are made in one millisecond.
-    let clock = Clock::manual(Clock::system().now());
-    let shop = TestShop::open_at(&clock).await;
-    let admin = shop.admin().await;
+    open_shop!(shop = TestShop::open_at(&Clock::manual(Clock::system().now())), admin);
     let (path, version) = create(&admin).await;
-    let patch = async |version: &str, body: Value| {
-        admin.send("PATCH", &path, &[JSON, ("if-match", version)], body.to_string()).await
-    };
+    let patch = async |version: &str, body: Value| admin.change("PATCH", &path, version, body).await;
     assert_eq!(admin.get(&path).await.header("etag"), version);
     let first = patch(&version, named("新手机", "New phone")).await;
     assert_eq!(first.status, 200, "{first:?}");
@@ -38,32 +32,33 @@ async fn patch_of_an_outdated_version_of_goods_is_refused() {
     let archived = admin.post(&format!("{path}/archive"), json!({})).await;
     assert_ne!(archived.header("etag"), now.header("etag"), "every change makes a version");
     assert_eq!(patch(&both, named("又", "Again")).await.problem(), problem(412, "stale_version"));
-    let without = admin.send("PATCH", &path, &[JSON], named("又", "Again").to_string()).await;
+    let without = admin.patch(&path, named("又", "Again")).await;
     assert_eq!(without.status, 200);
 }
 
 #[tokio::test]
 async fn form_of_outdated_goods_says_who_changed_what_and_keeps_what_was_entered() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let lan = shop.staff(&admin, "lan", Role::Operator).await;
     let (path, version) = create(&admin).await;
     let page = path.replace("/api", "");
     let version = version.trim_matches('"');
     assert!(admin.get(&page).await.text().contains(&format!("name=\"version\" value=\"{version}\"")));
-    lan.send("PATCH", &path, &[JSON], named("手机", "Lan's phone").to_string()).await;
+    lan.patch(&path, named("手机", "Lan's phone")).await;
 
     let send = async |version: &str, lang: &str| {
-        let typed =
-            [("name_zh", "我的手机"), ("name_en", "My phone"), ("description_en", "Typed"), ("version", version)];
+        let names = [("name_zh", "我的手机"), ("name_en", "My phone")];
+        let typed = [&names[..], &[("description_en", "Typed"), ("version", version)]].concat();
         admin.send("POST", &format!("{page}?lang={lang}"), MULTIPART, form(&typed, &[])).await
     };
     let refused = send(version, "en").await;
-    assert!(
-        refused.is_page(409) && refused.text().contains("Just changed by lan. Changed: Name (English)"),
-        "{refused:?}"
-    );
-    for kept in ["value=\"我的手机\"", "value=\"My phone\"", "\nTyped</textarea>"] {
+    assert!(refused.is_page(409), "{refused:?}");
+    for kept in [
+        "Just changed by lan. Changed: Name (English)",
+        "value=\"我的手机\"",
+        "value=\"My phone\"",
+        "\nTyped</textarea>",
+    ] {
         assert!(refused.text().contains(kept), "{kept}");
     }
     assert!(send(version, "zh").await.text().contains("这件商品刚被 lan 修改。"));
@@ -77,8 +72,7 @@ async fn form_of_outdated_goods_says_who_changed_what_and_keeps_what_was_entered
 
 #[tokio::test]
 async fn gallery_of_outdated_goods_is_not_changed() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let (path, version) = create(&admin).await;
     let png = testing::samples::png(64, 48);
     let add = async |version: &str| {
@@ -89,12 +83,11 @@ async fn gallery_of_outdated_goods_is_not_changed() {
     assert_eq!(added.status, 201, "{added:?}");
     assert_eq!(add(&version).await.problem(), problem(412, "stale_version"));
     let picture = added.json()["goods"]["pictures"][0]["name"].as_str().unwrap().to_owned();
-    let remove = async |version: &str| {
-        admin.send("DELETE", &format!("{path}/pictures/{picture}"), &[("if-match", version)], "").await
-    };
+    let one = format!("{path}/pictures/{picture}");
+    let remove = async |version: &str| admin.change("DELETE", &one, version, Value::Null).await;
     assert_eq!(remove(&version).await.problem(), problem(412, "stale_version"));
-    let order = json!({"pictures": [picture]}).to_string();
-    let ordered = admin.send("PUT", &format!("{path}/pictures"), &[JSON, ("if-match", &version)], order).await;
+    let order = json!({"pictures": [picture]});
+    let ordered = admin.change("PUT", &format!("{path}/pictures"), &version, order).await;
     assert_eq!(ordered.problem(), problem(412, "stale_version"));
     assert_eq!(remove(added.header("etag")).await.status, 200);
 }

@@ -1,8 +1,7 @@
 //! Requests that are sent again with their idempotency key.
 
+use super::goods::form;
 use super::*;
-
-const JSON: (&str, &str) = ("content-type", "application/json");
 
 impl TestShop {
     /// As if the process had died after the transaction with the effect, and before it answered.
@@ -16,17 +15,9 @@ impl TestShop {
     }
 }
 
-impl TestClient<'_> {
-    async fn post_keyed(&self, path: &str, key: &str, json: Value) -> TestResponse {
-        self.send("POST", path, &[JSON, ("idempotency-key", key)], json.to_string()).await
-    }
-}
-
 #[tokio::test]
 async fn repeated_request_gets_the_first_answer() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 100).await;
+    open_shop!(shop, admin, sale = 100);
     let path = format!("/api/admin/sales/{sale}/top-up");
     let first = admin.post_keyed(&path, "top-up-1", json!({"units": 50})).await;
     assert_eq!((first.status.as_u16(), first.header("idempotent-replayed")), (200, ""));
@@ -47,12 +38,10 @@ async fn repeated_request_gets_the_first_answer() {
 
 #[tokio::test]
 async fn request_whose_answer_was_lost_takes_effect_once() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 100).await;
+    open_shop!(shop, admin, sale = 100);
     let goods = json!({"name": {"zh": "灯", "en": "Lamp"}, "description": {"zh": "", "en": ""}});
-    let new_sale =
-        json!({"goods_id": "1", "price": {"amount": 100, "currency": "CNY"}, "total": 5, "per_user_limit": 1});
+    let price = json!({"amount": 100, "currency": "CNY"});
+    let new_sale = json!({"goods_id": "1", "price": price, "total": 5, "per_user_limit": 1});
     let requests = [
         (format!("/api/admin/sales/{sale}/top-up"), json!({"units": 50}), "/sale/total"),
         ("/api/admin/goods".to_owned(), goods, "/goods/id"),
@@ -75,9 +64,7 @@ async fn request_whose_answer_was_lost_takes_effect_once() {
 
 #[tokio::test]
 async fn committed_change_is_answered_as_done_while_the_catalogue_cannot_be_read() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 100).await;
+    open_shop!(shop, admin, sale = 100);
     shop.execute("ALTER TABLE goods RENAME TO goods_away").await;
     let answer = admin.post(&format!("/api/admin/sales/{sale}/top-up"), json!({"units": 50})).await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -86,9 +73,7 @@ async fn committed_change_is_answered_as_done_while_the_catalogue_cannot_be_read
 
 #[tokio::test]
 async fn refused_request_frees_its_key() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 100).await;
+    open_shop!(shop, admin, sale = 100);
     let path = format!("/api/admin/sales/{sale}/top-up");
     assert_eq!(admin.post_keyed(&path, "key", json!({"units": 0})).await.problem(), problem(422, "invalid"));
     assert_eq!(admin.post_keyed(&path, "key", json!({"units": 7})).await.status, 200);
@@ -97,9 +82,7 @@ async fn refused_request_frees_its_key() {
 
 #[tokio::test]
 async fn request_under_way_is_not_begun_again() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 100).await;
+    open_shop!(shop, admin, sale = 100);
     let path = format!("/api/admin/sales/{sale}/top-up");
     assert_eq!(admin.post_keyed(&path, "key", json!({"units": 7})).await.status, 200);
     shop.execute("UPDATE idempotency_keys SET status = NULL, running_until_ms = 9000000000000").await;
@@ -110,9 +93,7 @@ async fn request_under_way_is_not_begun_again() {
 
 #[tokio::test]
 async fn simultaneous_requests_with_one_key_take_effect_once() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 100).await;
+    open_shop!(shop, admin, sale = 100);
     let path = format!("/api/admin/sales/{sale}/top-up");
     let clicks = (0..8).map(|_| admin.post_keyed(&path, "double-click", json!({"units": 7})));
     for answer in futures::future::join_all(clicks).await {
@@ -134,22 +115,16 @@ async fn keys_of_accounts_are_apart_and_go_with_the_account() {
     let other = lei.post_keyed("/api/addresses", "same", address).await;
     assert_ne!(other.json()["address"]["id"], first.json()["address"]["id"]);
     assert_eq!(mei.get("/api/addresses").await.json()["addresses"].as_array().unwrap().len(), 1);
-    let leave = json!({"username": "mei", "password": "correct horse"});
-    assert_eq!(mei.post("/api/account/delete", leave).await.status, 204);
+    assert_eq!(mei.delete_account("mei").await.status, 204);
     assert_eq!(shop.execute("DELETE FROM idempotency_keys").await, 1, "only the other account's");
 }
 
 #[tokio::test]
 async fn forms_of_the_console_add_once() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 100).await;
+    open_shop!(shop, admin, sale = 100);
     for page in ["/admin?lang=en".to_owned(), format!("/admin/sales/{sale}?lang=en")] {
         let before = shop.total(&sale).await;
-        let text = admin.get(&page).await.text().to_owned();
-        let action = text.split("action=\"").find(|rest| rest.contains("/top-up?")).unwrap();
-        let action = action.split('"').next().unwrap().replace("&amp;", "&");
-        let action = action.replace("&#38;", "&");
+        let action = admin.get(&page).await.action("/top-up?");
         for _ in 0..2 {
             let done = admin.send_form(&action, "confirm=yes&units=50").await;
             assert_eq!(done.status, 303, "{done:?}");
@@ -158,16 +133,11 @@ async fn forms_of_the_console_add_once() {
         assert_eq!(shop.total(&sale).await, before + 50, "{page}");
         assert!(admin.send_form(&action, "confirm=yes&units=60").await.is_page(409));
     }
-    let text = admin.get("/admin/goods/new?lang=en").await.text().to_owned();
-    let action = text.split("action=\"").find(|rest| rest.starts_with("/admin/goods?")).unwrap();
-    let action = action.split('"').next().unwrap().replace("&amp;", "&");
+    let action = admin.get("/admin/goods/new?lang=en").await.action("/admin/goods?");
     for boundary in ["one", "two"] {
         let fields = [("name_zh", "灯"), ("name_en", "Lamp"), ("description_zh", ""), ("description_en", "")];
-        let parts = fields.map(|(name, value)| {
-            format!("--{boundary}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
-        });
+        let body = String::from_utf8(form(&fields, &[])).unwrap().replace("--B", &format!("--{boundary}"));
         let kind = format!("multipart/form-data; boundary={boundary}");
-        let body = format!("{}--{boundary}--\r\n", parts.concat());
         let done = admin.send("POST", &action, &[("content-type", kind.as_str())], body).await;
         assert_eq!(done.status, 303, "{done:?}");
     }
@@ -176,8 +146,7 @@ async fn forms_of_the_console_add_once() {
 
 #[tokio::test]
 async fn repeated_creation_of_staff_tells_the_same_password_which_is_stored_nowhere() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let create = async |key: &str, name: &str| {
         admin.post_keyed("/api/admin/staff", key, json!({"username": name, "role": "operator"})).await
     };
@@ -193,9 +162,7 @@ async fn repeated_creation_of_staff_tells_the_same_password_which_is_stored_nowh
     assert_eq!(shop.execute(&format!("DELETE FROM idempotency_keys WHERE EXISTS ({kept})")).await, 0);
     shop.log_in("otto", password).await;
 
-    let page = admin.get("/admin/users?show=staff&lang=en").await.text().to_owned();
-    let action = page.split("action=\"").find(|rest| rest.starts_with("/admin/staff?")).unwrap();
-    let action = action.split('"').next().unwrap().replace("&amp;", "&");
+    let action = admin.get("/admin/users?show=staff&lang=en").await.action("/admin/staff?");
     for _ in 0..2 {
         let done = admin.send_form(&action, "username=vera&role=viewer").await;
         assert!(done.is_page(200) && done.text().contains("Account “vera” created"), "{}", done.text());

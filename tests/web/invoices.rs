@@ -7,9 +7,7 @@ const CODE: &str = "91350100M000100Y43";
 
 #[tokio::test]
 async fn receipt_is_for_the_owner_and_staff_and_has_every_movement_of_money() {
-    let shop = TestShop::open().await;
-    let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
-    let sale = shop.open_sale(&admin, 5).await;
+    open_shop!(shop, admin, [mei, lan], sale = 5);
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     let unpaid = lan.buy(&sale, 2).await.json()["order"]["id"].as_str().unwrap().to_owned();
     let text = "text_zh=%E4%B8%80%E5%AE%B6%E5%BA%97&text_en=A+Shop+Ltd%0A%0ATax+number+91350100M000100Y43&version=0";
@@ -44,11 +42,9 @@ async fn receipt_is_for_the_owner_and_staff_and_has_every_movement_of_money() {
 
 #[tokio::test]
 async fn invoice_is_asked_for_listed_exported_and_marked() {
-    let shop = TestShop::open().await;
-    let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
-    let sale = shop.open_sale(&admin, 5).await;
+    open_shop!(shop, admin, [mei, lan], sale = 5);
     let (order, url) = paid_order(&shop, &mei, &sale).await;
-    let unpaid = lan.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let (_, unpaid) = lan.order(&sale).await;
     let (at, to) = (format!("{url}/invoice"), json!({"title": "某某公司", "tax_number": CODE}));
     assert_eq!(lan.put(&at, to.clone()).await.problem(), problem(404, "not_found"));
     assert_eq!(lan.put(&format!("{unpaid}/invoice"), to.clone()).await.problem(), problem(409, "not_paid"));
@@ -88,7 +84,6 @@ async fn invoice_is_asked_for_listed_exported_and_marked() {
     assert_eq!(admin.get("/api/admin/invoices").await.json()["invoices"], json!([]));
     assert_eq!(admin.get("/api/admin/invoices?issued=true").await.json()["invoices"][0]["order_id"], json!(order));
     assert_eq!(mei.put(&at, to).await.problem(), problem(409, "invoice_issued"));
-    let log = admin.get("/api/admin/audit-log").await.json();
-    let actions: Vec<_> = log["entries"].as_array().unwrap().iter().map(|line| line["action"].clone()).collect();
-    assert_eq!(actions[..2], ["issue-invoice", "export-invoices"], "once");
+    let log = admin.audit_log().await;
+    assert!(log[0]["action"] == "issue-invoice" && log[1]["action"] == "export-invoices", "once: {log}");
 }

@@ -16,14 +16,12 @@ async fn owner_logs_in_from_a_known_browser_while_others_guess() {
     let shop = TestShop::open().await;
     let answer = shop.visitor().post("/api/register", json!({"username": "Mei", "password": "correct horse"})).await;
     let device = cookie_named(&answer, "seckill_device").unwrap();
-    let right = json!({"username": "mei", "password": "correct horse"});
-    let wrong = json!({"username": "mei", "password": "a wrong horse"});
+    let (right, wrong) = ("correct horse", "a wrong horse");
     // All from the same network, as if a whole campus shared the address.
-    while shop.visitor().post("/api/login", wrong.clone()).await.status == 401 {}
-    assert_eq!(shop.visitor().post("/api/login", right.clone()).await.problem(), problem(429, "rate_limited"));
+    while shop.visitor().try_log_in("mei", wrong).await.status == 401 {}
+    assert_eq!(shop.visitor().try_log_in("mei", right).await.problem(), problem(429, "rate_limited"));
 
-    let browser = |cookie: &str| TestClient { cookie: Some(cookie.to_owned()), ..shop.visitor() };
-    let back = browser(&device).post("/api/login", right.clone()).await;
+    let back = shop.browser(&device).try_log_in("mei", right).await;
     assert_eq!(back.status, 200);
     let renewed = cookie_named(&back, "seckill_device").unwrap();
     assert_ne!(renewed, device);
@@ -32,16 +30,16 @@ async fn owner_logs_in_from_a_known_browser_while_others_guess() {
     let answer = shop.visitor().post("/api/register", lei).await;
     let of_another = cookie_named(&answer, "seckill_device").unwrap();
     for stranger in [of_another.as_str(), &device[..device.len() - 1], "seckill_device="] {
-        assert_eq!(browser(stranger).post("/api/login", right.clone()).await.problem(), problem(429, "rate_limited"));
+        assert_eq!(shop.browser(stranger).try_log_in("mei", right).await.problem(), problem(429, "rate_limited"));
     }
 
-    let guessing = browser(&renewed);
+    let guessing = shop.browser(&renewed);
     let mut judged = 0;
-    while guessing.post("/api/login", wrong.clone()).await.status == 401 {
+    while guessing.try_log_in("mei", wrong).await.status == 401 {
         judged += 1;
     }
     assert_eq!(judged, 8, "a known browser has the guesses of one network");
-    assert_eq!(browser(&device).post("/api/login", right).await.status, 200, "each browser has its own");
+    assert_eq!(shop.browser(&device).try_log_in("mei", right).await.status, 200, "each browser has its own");
     let page = shop.visitor().get("/en/login").await;
     assert_eq!(cookie_named(&page, "seckill_device"), None);
 }
@@ -51,28 +49,17 @@ async fn buying_leads_a_browser_without_an_account_to_the_registration() {
     let shop = TestShop::open().await;
     let form = "/en/login?or=register&next=%2Fen%2Fsales%2F7";
     assert!(shop.visitor().get(form).await.leads_to("/en/register?next=%2Fen%2Fsales%2F7"));
-    assert!(
-        shop.visitor().get("/en/login?next=%2Fen%2Fsales%2F7").await.is_page(200),
-        "who asks for the log-in gets it"
-    );
+    let asked_for = shop.visitor().get("/en/login?next=%2Fen%2Fsales%2F7").await;
+    assert!(asked_for.is_page(200), "who asks for the log-in gets it");
     let answer = shop.visitor().post("/api/register", json!({"username": "mei", "password": "kq7-mt4v"})).await;
     let device = cookie_named(&answer, "seckill_device");
     let known = TestClient { cookie: device, ..shop.visitor() };
     assert!(known.get(form).await.is_page(200), "and so does who has logged in here");
 }
 
-/// A client behind a trusted proxy, at this address.
-async fn post_from(shop: &TestShop, address: &str, path: &str, body: Value) -> TestResponse {
-    let headers = [("content-type", "application/json"), ("x-forwarded-for", address)];
-    shop.visitor().send("POST", path, &headers, body.to_string()).await
-}
-
 #[tokio::test]
 async fn guesses_of_others_keep_no_owner_out_who_has_more_than_a_password() {
-    let (shop, clock) = super::authenticator::open_with(|config| {
-        config.web.trusted_proxies = vec![base::config::Cidr::parse("127.0.0.1").unwrap()];
-    })
-    .await;
+    let (shop, clock) = super::authenticator::open_with(behind_a_proxy).await;
     let mei = shop.shopper("mei").await;
     mei.verify(super::mail::MEI).await;
     let mut passkey = mei.add_passkey("correct horse").await;
@@ -87,23 +74,23 @@ async fn guesses_of_others_keep_no_owner_out_who_has_more_than_a_password() {
     let guess = json!({"username": "mei", "password": "a wrong horse"});
     let mut judged = 0;
     for n in 0..50 {
-        let answer = post_from(&shop, &format!("192.0.{n}.1"), "/api/login", guess.clone()).await;
+        let answer = shop.post_from(&format!("192.0.{n}.1"), "/api/login", guess.clone()).await;
         judged += usize::from(answer.status == 401);
     }
     assert_eq!(judged, 40, "as few guesses as ever");
     let limited = problem(429, "rate_limited");
     let right = json!({"username": "mei", "password": "correct horse"});
     let here = "203.0.113.9";
-    assert_eq!(post_from(&shop, here, "/api/login", right.clone()).await.problem(), limited);
+    assert_eq!(shop.post_from(here, "/api/login", right.clone()).await.problem(), limited);
     let with = |password: &str, code: &str| json!({"username": "mei", "password": password, "code": code});
     let now = code(clock.now());
     // Nothing tells a wrong password from a wrong code.
     for (password, code) in [("correct horse", "000000"), ("a wrong horse", "000000"), ("a wrong horse", now.as_str())]
     {
-        assert_eq!(post_from(&shop, here, "/api/login", with(password, code)).await.problem(), limited);
+        assert_eq!(shop.post_from(here, "/api/login", with(password, code)).await.problem(), limited);
     }
-    assert_eq!(post_from(&shop, here, "/api/login", with("correct horse", &now)).await.status, 200);
-    let again = post_from(&shop, here, "/api/login", with("correct horse", &now)).await;
+    assert_eq!(shop.post_from(here, "/api/login", with("correct horse", &now)).await.status, 200);
+    let again = shop.post_from(here, "/api/login", with("correct horse", &now)).await;
     assert_ne!(again.status, 200, "a code works once");
     passkey.count += 1;
     assert_eq!(shop.visitor().log_in_with(&passkey).await.status, 200, "a passkey");
@@ -111,10 +98,10 @@ async fn guesses_of_others_keep_no_owner_out_who_has_more_than_a_password() {
     let token = shop.recovery_token("mei").await;
     clock.advance(std::time::Duration::from_secs(60));
     let new = json!({"token": token, "new_password": "battery staple", "code": code(clock.now())});
-    let recovered = post_from(&shop, here, "/api/recovery/password", new).await;
+    let recovered = shop.post_from(here, "/api/recovery/password", new).await;
     assert_eq!(recovered.status, 204, "{recovered:?}");
     let device = cookie_named(&recovered, "__Host-seckill_device").unwrap();
-    let browser = TestClient { cookie: Some(device), ..shop.visitor() };
+    let browser = shop.browser(device);
     let log_in = json!({"username": "mei", "password": "battery staple"});
     assert_eq!(browser.post("/api/login", log_in).await.problem(), problem(401, "totp_required"), "it is judged");
 }

@@ -23,6 +23,15 @@ async fn order_to(shop: &TestShop, who: &TestClient<'_>, sale: &str, line1: &str
     (order, url)
 }
 
+async fn orders_to_one_address(
+    shop: &TestShop,
+    mei: &TestClient<'_>,
+    wang: &TestClient<'_>,
+    sale: &str,
+) -> [(String, String); 2] {
+    [order_to(shop, mei, sale, "文三路 1 号").await, order_to(shop, wang, sale, "文三路1号").await]
+}
+
 fn page_of(url: &str, locale: &str) -> String {
     url.replace("/api/sales/", &format!("/{locale}/orders/")).replace("/orders/0", "/0")
 }
@@ -61,18 +70,9 @@ async fn mailed_to(shop: &TestShop, kind: &str) -> usize {
     shop.mailed().await.iter().filter(|(mailed, _)| mailed == kind).count()
 }
 
-/// A shop, its owner, and an open sale.
-macro_rules! shop_with_sale {
-    ($shop:ident, $admin:ident, $sale:ident) => {
-        let $shop = TestShop::open().await;
-        let $admin = $shop.admin().await;
-        let $sale = $shop.open_sale(&$admin, 10).await;
-    };
-}
-
 #[tokio::test]
 async fn accounts_with_one_address_are_a_cluster_in_the_console() {
-    shop_with_sale!(shop, admin, sale);
+    open_shop!(shop, admin, sale = 10);
     let empty = admin.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await;
     assert!(empty.is_page(200) && empty.text().contains("No linked accounts."));
     let (mei, wang) = (shop.shopper("mei").await, shop.shopper("wang").await);
@@ -100,10 +100,9 @@ async fn accounts_with_one_address_are_a_cluster_in_the_console() {
 
 #[tokio::test]
 async fn new_address_of_an_unpaid_order_replaces_the_digests_of_the_old_one() {
-    shop_with_sale!(shop, admin, sale);
-    let (mei, wang) = (shop.shopper("mei").await, shop.shopper("wang").await);
+    open_shop!(shop, admin, [mei, wang], sale = 10);
     order_to(&shop, &mei, &sale, "文三路 1 号").await;
-    let url = wang.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let (_, url) = wang.order(&sale).await;
     assert_eq!(wang.put(&format!("{url}/address"), delivery("文三路 1 号", "x")).await.status, 200);
     only_group(&admin, &sale, 2).await;
     assert_eq!(wang.put(&format!("{url}/address"), delivery("文一路 9 号", "x")).await.status, 200);
@@ -132,7 +131,7 @@ async fn many_orders_to_one_address(shop: &TestShop, sale: &str, count: usize) {
 
 #[tokio::test]
 async fn cluster_of_many_accounts_has_pages_and_keeps_its_place() {
-    shop_with_sale!(shop, admin, sale);
+    open_shop!(shop, admin, sale = 10);
     many_orders_to_one_address(&shop, &sale, 5_001).await;
     let path = only_group(&admin, &sale, 5_001).await;
     let list = admin.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await;
@@ -148,10 +147,8 @@ async fn cluster_of_many_accounts_has_pages_and_keeps_its_place() {
     assert!(end.text().contains("First page") && !end.text().contains("Next page"), "{}", end.text());
     let order = "10000000-0000-4000-8000-000000005001";
     let held = admin.send_form(&format!("{path}/hold?lang=en"), &format!("{}&after={last}", form(&[order], "x"))).await;
-    assert!(
-        held.header("location").starts_with(&format!("{path}?lang=en&after={last}&done=hold&changed=1")),
-        "{held:?}"
-    );
+    let done = format!("{path}?lang=en&after={last}&done=hold&changed=1");
+    assert!(held.header("location").starts_with(&done), "{held:?}");
     let held = admin.get(held.header("location")).await;
     assert!(held.text().contains("Held for review") && held.text().contains(">Release</summary>"), "{}", held.text());
     assert_eq!(admin.get(&format!("{path}?after=x")).await.status, 422);
@@ -159,7 +156,8 @@ async fn cluster_of_many_accounts_has_pages_and_keeps_its_place() {
 
 #[tokio::test]
 async fn digests_of_more_accounts_than_one_part_has_are_all_read() {
-    shop_with_sale!(shop, admin, sale);
+    let shop = TestShop::open().await;
+    let sale = shop.open_sale(&shop.admin().await, 10).await;
     let numbers = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 8999)";
     shop.execute(format!(
         "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms) {numbers}
@@ -168,49 +166,36 @@ async fn digests_of_more_accounts_than_one_part_has_are_all_read() {
     ))
     .await;
     let links = shop.parts.store.linked_accounts().shared_links(SaleId(sale.parse().unwrap())).await.unwrap();
-    assert_eq!(
-        links.len(),
-        8_997,
-        "three accounts at each address, across parts of 4,000; contacts of one account each"
-    );
+    // Three accounts at each address, across parts of 4,000; contacts of one account each.
+    assert_eq!(links.len(), 8_997);
     let found = domain::linked_accounts::groups(&links);
     assert_eq!((found.len(), found[2_998].members.len()), (2_999, 3));
-    drop(admin);
 }
 
 #[tokio::test]
 async fn networks_of_registrations_link_accounts_of_one_street() {
-    let shop = TestShop::open_with(|config| {
-        config.web.trusted_proxies = vec![base::config::Cidr::parse("127.0.0.0/8").unwrap()]
-    })
-    .await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 10).await;
+    open_shop!(shop = TestShop::open_with(behind_a_proxy), admin, sale = 10);
     for (name, address, house) in [("wang", "192.0.2.1", 1), ("zhao", "192.0.2.9", 2), ("lin", "198.51.100.1", 3)] {
-        let headers = [("content-type", "application/json"), ("x-forwarded-for", address)];
-        let body = json!({"username": name, "password": "correct horse"}).to_string();
-        let answer = shop.visitor().send("POST", "/api/register", &headers, body).await;
+        let body = json!({"username": name, "password": "correct horse"});
+        let answer = shop.post_from(address, "/api/register", body).await;
         assert_eq!(answer.status, 201, "{answer:?}");
-        let who = TestClient { cookie: Some(answer.cookie()), ..shop.visitor() };
+        let who = shop.browser(answer.cookie());
         order_to(&shop, &who, &sale, &format!("文三路 {house} 号")).await;
     }
-    let id = |name: &'static str| async { shop.parts.store.accounts().user_named(name).await.unwrap().unwrap().id };
     let sale: SaleId = sale.parse().unwrap();
     let links = shop.parts.store.linked_accounts().shared_links(sale).await.unwrap();
     let found = domain::linked_accounts::groups(&links);
-    let mut expected = vec![id("wang").await, id("zhao").await];
+    let mut expected = vec![shop.user("wang").await.id, shop.user("zhao").await.id];
     expected.sort();
     assert_eq!(found.into_iter().map(|group| group.members).collect::<Vec<_>>(), [expected]);
 }
 
 #[tokio::test]
 async fn cluster_is_held_released_and_refunded_with_reasons_that_buyers_read() {
-    shop_with_sale!(shop, admin, sale);
+    open_shop!(shop, admin, [mei, wang], sale = 10);
     let sven = shop.staff(&admin, "sven", Role::Support).await;
-    let (mei, wang) = (shop.shopper("mei").await, shop.shopper("wang").await);
     mei.verify("mei@shop.example").await;
-    let (one, one_url) = order_to(&shop, &mei, &sale, "文三路 1 号").await;
-    let (two, two_url) = order_to(&shop, &wang, &sale, "文三路1号").await;
+    let [(one, one_url), (two, two_url)] = orders_to_one_address(&shop, &mei, &wang, &sale).await;
     let path = only_group(&sven, &sale, 2).await;
 
     let wrong = sven.send_form(&format!("{path}/hold?lang=en"), &format!("orders={one}&reason=&confirm=yes")).await;
@@ -238,10 +223,8 @@ async fn cluster_is_held_released_and_refunded_with_reasons_that_buyers_read() {
     let csv = admin.get(&format!("/api/admin/orders.csv?sale={sale}&held=true")).await;
     assert_eq!(csv.text().lines().count(), 3, "{}", csv.text());
     let head = csv.text().lines().next().unwrap();
-    assert!(
-        head.ends_with(",carrier,tracking_number,return,shipping,reference,number")
-            && csv.text().contains(",true,,,,,0.00,")
-    );
+    assert!(head.ends_with(",carrier,tracking_number,return,shipping,reference,number"), "{head}");
+    assert!(csv.text().contains(",true,,,,,0.00,"), "{}", csv.text());
     let others = admin.get(&format!("/api/admin/orders?sale={sale}&held=false")).await.json();
     assert_eq!(others["orders"], json!([]));
     let detail = admin.get(&format!("/api/admin/orders/{one}")).await.json();
@@ -257,8 +240,8 @@ async fn cluster_is_held_released_and_refunded_with_reasons_that_buyers_read() {
     let seen = wang.get(&two_url).await.json()["order"].clone();
     assert_eq!((&seen["status"], &seen["message"]), (&json!("refund_pending"), &json!("resold")));
     assert_eq!(mei.get(&one_url).await.json()["order"]["status"], "paid", "only held orders are refunded");
-    let log = admin.get("/api/admin/audit-log").await.json()["entries"].clone();
-    let actions: Vec<_> = (0..5).map(|n| log[n]["action"].as_str().unwrap().to_owned()).collect();
+    let log = admin.audit_log().await;
+    let actions: Vec<_> = (0..5).map(|n| &log[n]["action"]).collect();
     assert_eq!(actions, ["refund", "release-hold", "export-orders", "hold", "hold"]);
     assert_eq!(log[1]["after"]["reason"], "a family, it seems");
     assert_audit_finds_nothing(&shop).await;
@@ -266,49 +249,41 @@ async fn cluster_is_held_released_and_refunded_with_reasons_that_buyers_read() {
 
 #[tokio::test]
 async fn unpaid_held_order_can_be_paid_cancelled_and_expires() {
-    let clock = Clock::manual(Clock::system().now());
-    let shop = TestShop::open_at(&clock).await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 10).await;
+    open_shop!(shop = TestShop::open_at(&Clock::manual(Clock::system().now())), admin, sale = 10);
     let mut urls = Vec::new();
     for name in ["mei", "wang", "zhao"] {
         let who = shop.shopper(name).await;
-        let receipt = who.buy(&sale, 1).await.json();
-        let order = receipt["order"]["id"].as_str().unwrap().to_owned();
+        let (order, url) = who.order(&sale).await;
         let held = admin.send_form(&format!("/admin/orders/{order}/hold"), "reason=x&confirm=yes").await;
         assert_eq!(held.status, 303);
-        urls.push((who, order, receipt["status_url"].as_str().unwrap().to_owned()));
+        urls.push((who, order, url));
     }
     let [(mei, paid, mei_url), (wang, _, wang_url), (zhao, gone, zhao_url)] = &urls[..] else { panic!() };
-    pay(&shop, &mei.post(&format!("{mei_url}/payments"), json!({})).await.json()).await;
+    pay(&shop, &mei.begin_payment(mei_url).await).await;
     let seen = mei.get(mei_url).await.json()["order"].clone();
     assert_eq!((&seen["status"], &seen["hold"]["reason"]), (&json!("paid"), &json!("x")), "still held");
     assert_eq!(wang.post(&format!("{wang_url}/cancel"), json!({})).await.status, 200);
-    clock.advance(std::time::Duration::from_secs(3600));
-    let overdue = shop.parts.expiry().cancel_overdue().await.unwrap();
-    assert_eq!(overdue, 1);
+    shop.advance(std::time::Duration::from_secs(3600));
+    assert_eq!(shop.parts.expiry().cancel_overdue().await.unwrap(), 1);
     let seen = zhao.get(zhao_url).await.json()["order"].clone();
     assert_eq!((&seen["status"], &seen["hold"]), (&json!("cancelled"), &Value::Null), "the hold went with the order");
     let late = admin.send_form(&format!("/admin/orders/{gone}/release"), "reason=x&confirm=yes").await;
     assert_eq!(late.status, 409);
-    let bare = admin.post(&format!("/api/admin/orders/{paid}/refund"), json!({"reason": "x"})).await;
+    let refund = format!("/api/admin/orders/{paid}/refund");
+    let bare = admin.post(&refund, json!({"reason": "x"})).await;
     assert_eq!(bare.json()["fields"], json!([{"field": "message", "code": "required"}]), "{bare:?}");
-    let told =
-        admin.post(&format!("/api/admin/orders/{paid}/refund"), json!({"reason": "x", "message": "sorry"})).await;
-    assert_eq!(told.status, 200);
+    assert_eq!(admin.post(&refund, json!({"reason": "x", "message": "sorry"})).await.status, 200);
     shop.parts.expiry().release().await.unwrap();
     assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
 async fn refund_of_a_cluster_beyond_the_bound_waits_and_stays_held() {
-    let shop = TestShop::open_with(|config| config.second_person_above = Some(3_000)).await;
-    let admin = shop.admin().await;
+    open_shop!(shop = TestShop::open_with(|config| config.second_person_above = Some(3_000)), admin);
     let sven = shop.staff(&admin, "sven", Role::Support).await;
     let sale = shop.open_sale(&admin, 10).await;
     let (mei, wang) = (shop.shopper("mei").await, shop.shopper("wang").await);
-    let (one, one_url) = order_to(&shop, &mei, &sale, "文三路 1 号").await;
-    let (two, two_url) = order_to(&shop, &wang, &sale, "文三路 1 号").await;
+    let [(one, one_url), (two, two_url)] = orders_to_one_address(&shop, &mei, &wang, &sale).await;
     let (own, _) = order_to(&shop, &sven, &sale, "文三路 1 号").await;
     let path = only_group(&sven, &sale, 3).await;
     let held = sven.send_form(&format!("{path}/hold"), &form(&[&one, &two, &own], REASON)).await;
@@ -327,11 +302,7 @@ async fn refund_of_a_cluster_beyond_the_bound_waits_and_stays_held() {
 
 #[tokio::test]
 async fn digests_are_exported_and_go_with_the_account_and_after_the_sale() {
-    let clock = Clock::manual(Clock::system().now());
-    let shop = TestShop::open_at(&clock).await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 10).await;
-    let (mei, wang) = (shop.shopper("mei").await, shop.shopper("wang").await);
+    open_shop!(shop = TestShop::open_at(&Clock::manual(Clock::system().now())), admin, [mei, wang], sale = 10);
     let (order, url) = order_to(&shop, &mei, &sale, "文三路 1 号").await;
     order_to(&shop, &wang, &sale, "文三路 1 号").await;
     admin.send_form(&format!("/admin/orders/{order}/hold"), "reason=x&confirm=yes").await;
@@ -344,33 +315,30 @@ async fn digests_are_exported_and_go_with_the_account_and_after_the_sale() {
     assert!(!export["signals"].to_string().contains("文三路"), "digests only");
 
     admin.send_form(&format!("/admin/orders/{order}/release"), "reason=x&confirm=yes").await;
-    let gone = mei.post("/api/account/delete", json!({"username": "mei", "password": "correct horse"})).await;
-    assert_eq!(gone.status, 204, "{gone:?}");
+    assert_eq!(mei.delete_account("mei").await.status, 204);
     let store = &shop.parts.store;
     let id: OrderId = order.parse().unwrap();
     assert_eq!(store.orders().holds_of(id).await.unwrap()[0].appeals[0].text, "");
-    let user = store.accounts().user_named("wang").await.unwrap().unwrap().id;
+    let user = shop.user("wang").await.id;
     assert_eq!(store.linked_accounts().links_of(user).await.unwrap().len(), 2);
     assert_eq!(admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await.status, 200);
     let sale: SaleId = sale.parse().unwrap();
-    store.sales().retire(sale, clock.now()).await.unwrap();
+    store.sales().retire(sale, shop.parts.clock.now()).await.unwrap();
     let day = std::time::Duration::from_secs(24 * 3600);
-    clock.advance(30 * day);
+    shop.advance(30 * day);
     assert!(!store.linked_accounts().purge_links().await.unwrap());
     assert_eq!(store.linked_accounts().links_of(user).await.unwrap().len(), 2, "thirty days");
-    clock.advance(day);
+    shop.advance(day);
     while store.linked_accounts().purge_links().await.unwrap() {}
     assert_eq!(store.linked_accounts().links_of(user).await.unwrap().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_actions_at_once_each_order_is_ended_once() {
-    shop_with_sale!(shop, admin, sale);
-    let (sven, sara) =
-        (shop.staff(&admin, "sven", Role::Support).await, shop.staff(&admin, "sara", Role::Support).await);
-    let (mei, wang) = (shop.shopper("mei").await, shop.shopper("wang").await);
-    let (one, _) = order_to(&shop, &mei, &sale, "文三路 1 号").await;
-    let (two, _) = order_to(&shop, &wang, &sale, "文三路 1 号").await;
+    open_shop!(shop, admin, [mei, wang], sale = 10);
+    let sven = shop.staff(&admin, "sven", Role::Support).await;
+    let sara = shop.staff(&admin, "sara", Role::Support).await;
+    let [(one, _), (two, _)] = orders_to_one_address(&shop, &mei, &wang, &sale).await;
     let path = only_group(&sven, &sale, 2).await;
     let body = form(&[&one, &two], REASON);
     let hold = format!("{path}/hold");

@@ -1,5 +1,22 @@
 //! Requests against the router, without a socket, with SQLite and neither Redis nor RabbitMQ.
 
+/// Opens a shop with its owner, shoppers who are called as their variables, and open sales of so many units.
+macro_rules! open_shop {
+    ($shop:ident = $open:expr, [$($shopper:ident),+]) => {
+        let $shop = $open.await;
+        $(let $shopper = $shop.shopper(stringify!($shopper)).await;)+
+    };
+    ($shop:ident = $open:expr, $owner:ident $(, [$($shopper:ident),+])? $(, $sale:ident = $total:expr)*) => {
+        let $shop = $open.await;
+        let $owner = $shop.admin().await;
+        $($(let $shopper = $shop.shopper(stringify!($shopper)).await;)+)?
+        $(let $sale = $shop.open_sale(&$owner, $total).await;)*
+    };
+    ($shop:ident, $($people_and_sales:tt)+) => {
+        open_shop!($shop = TestShop::open(), $($people_and_sales)+);
+    };
+}
+
 mod account_sections;
 mod account_versions;
 mod accounts;
@@ -114,6 +131,8 @@ const ADMIN_PASSWORD: (&str, &str) = (
     "$argon2id$v=19$m=19456,t=2,p=1$lIwfPXngaKkvFCib1eqS/A$Srlb4BvgVy9tt12qVIrUglRMrnJvaGpVx78SQqPKFGE",
 );
 
+const JSON: (&str, &str) = ("content-type", "application/json");
+
 /// A shop with a database of its own.
 struct TestShop {
     parts: Services,
@@ -196,6 +215,11 @@ impl TestShop {
         shop
     }
 
+    /// Advances the time of a shop that has a clock of its own.
+    fn advance(&self, by: std::time::Duration) {
+        self.parts.clock.advance(by);
+    }
+
     /// Renders the pages after a change of the catalogue.
     fn publish(&self) {
         control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
@@ -262,13 +286,27 @@ impl TestShop {
         assert!(self.parts.store.sessions().open_session(user, &row).await.unwrap());
         let cookie = self.parts.accounts().cookie(&session);
         let pair = cookie.to_str().unwrap().split(';').next().unwrap();
-        TestClient { cookie: Some(pair.to_owned()), ..self.visitor() }
+        self.browser(pair)
+    }
+
+    /// A browser with this cookie.
+    fn browser(&self, cookie: impl Into<String>) -> TestClient<'_> {
+        TestClient { cookie: Some(cookie.into()), ..self.visitor() }
+    }
+
+    async fn user(&self, name: &str) -> User {
+        self.parts.store.accounts().user_named(name).await.unwrap().unwrap()
+    }
+
+    /// Sends this from another address, through a proxy that [`behind_a_proxy`] trusts.
+    async fn post_from(&self, address: &str, path: &str, json: Value) -> TestResponse {
+        self.visitor().send("POST", path, &[JSON, ("x-forwarded-for", address)], json.to_string()).await
     }
 
     async fn log_in(&self, username: &str, password: &str) -> TestClient<'_> {
-        let answer = self.visitor().post("/api/login", json!({"username": username, "password": password})).await;
+        let answer = self.visitor().try_log_in(username, password).await;
         assert_eq!(answer.status, 200);
-        TestClient { cookie: Some(answer.cookie()), ..self.visitor() }
+        self.browser(answer.cookie())
     }
 
     /// A member of the staff with this role.
@@ -276,7 +314,7 @@ impl TestShop {
         let id = self.add_account(name, PASSWORD.1, Role::User).await.id;
         let owner = self.parts.accounts().session(&owner.headers()).unwrap();
         self.parts.accounts().change_account(&owner, id, &AccountChange::SetRole(role)).await.unwrap();
-        let user = self.parts.store.accounts().user_named(name).await.unwrap().unwrap();
+        let user = self.user(name).await;
         // The change ended all sessions that began until now.
         self.open_session(&user, SignedDuration::from_millis(1)).await
     }
@@ -298,9 +336,7 @@ impl TestShop {
     }
 
     async fn open_sale_at(&self, admin: &TestClient<'_>, total: i64, price: Value) -> String {
-        let opens_at = "2099-01-01T00:00:00Z";
-        let sale = json!({"price": price, "total": total, "per_user_limit": total.min(2), "opens_at": opens_at});
-        let id = admin.new_sale(sale).await;
+        let id = admin.announce(json!({"price": price, "total": total, "per_user_limit": total.min(2)})).await;
         assert_eq!(admin.post(&format!("/api/admin/sales/{id}/start"), json!({})).await.status, 200);
         self.parts.gate.refresh().await;
         id
@@ -347,11 +383,41 @@ impl TestClient<'_> {
         let moved = self.send("GET", path, &[], Body::empty()).await;
         let page = path.split('?').next().unwrap();
         assert!(moved.leads_to(page) && moved.header("referrer-policy") == "no-referrer", "{moved:?}");
-        TestClient { cookie: Some(moved.cookie()), ..self.shop.visitor() }.get(page).await
+        self.shop.browser(moved.cookie()).get(page).await
     }
 
     async fn post(&self, path: &str, json: Value) -> TestResponse {
-        self.send("POST", path, &[("content-type", "application/json")], json.to_string()).await
+        self.send("POST", path, &[JSON], json.to_string()).await
+    }
+
+    async fn put(&self, path: &str, json: Value) -> TestResponse {
+        self.send("PUT", path, &[JSON], json.to_string()).await
+    }
+
+    async fn patch(&self, path: &str, json: Value) -> TestResponse {
+        self.send("PATCH", path, &[JSON], json.to_string()).await
+    }
+
+    async fn delete(&self, path: &str) -> TestResponse {
+        self.send("DELETE", path, &[], Body::empty()).await
+    }
+
+    /// Sends a change of the version that was read.
+    async fn change(&self, method: &str, path: &str, version: &str, json: Value) -> TestResponse {
+        self.send(method, path, &[JSON, ("if-match", version)], json.to_string()).await
+    }
+
+    async fn post_keyed(&self, path: &str, key: &str, json: Value) -> TestResponse {
+        self.send("POST", path, &[JSON, ("idempotency-key", key)], json.to_string()).await
+    }
+
+    async fn try_log_in(&self, username: &str, password: &str) -> TestResponse {
+        self.post("/api/login", json!({"username": username, "password": password})).await
+    }
+
+    /// Deletes the account of this name and the usual password.
+    async fn delete_account(&self, username: &str) -> TestResponse {
+        self.post("/api/account/delete", json!({"username": username, "password": PASSWORD.0})).await
     }
 
     /// Makes goods, and returns their id.
@@ -380,6 +446,40 @@ impl TestClient<'_> {
         self.send("POST", path, &[("content-type", "application/x-www-form-urlencoded")], form.to_owned()).await
     }
 
+    /// The audit log, the latest entry first.
+    async fn audit_log(&self) -> Value {
+        self.get("/api/admin/audit-log").await.json()["entries"].clone()
+    }
+
+    /// Adds goods. Returns their id.
+    async fn add_phone(&self) -> String {
+        let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
+        self.post("/api/admin/goods", goods).await.json()["goods"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Announces a sale of new goods, with these fields instead of the usual ones. Returns its id.
+    async fn announce(&self, fields: Value) -> String {
+        let mut sale = json!({
+            "goods_id": self.add_phone().await, "price": {"amount": 199_900, "currency": "CNY"}, "total": 5,
+            "per_user_limit": 1, "opens_at": "2099-01-01T00:00:00Z",
+        });
+        sale.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let announced = self.post("/api/admin/sales", sale).await;
+        assert_eq!(announced.status, 201, "{announced:?}");
+        announced.json()["sale"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Buys one unit. Returns the id of the order and the address of its status.
+    async fn order(&self, sale: &str) -> (String, String) {
+        let receipt = self.buy(sale, 1).await.json();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        (text(&receipt["order"]["id"]), text(&receipt["status_url"]))
+    }
+
+    async fn begin_payment(&self, order: &str) -> Value {
+        self.post(&format!("{order}/payments"), json!({})).await.json()
+    }
+
     /// Fetches a token and buys.
     async fn buy(&self, sale: &str, quantity: i64) -> TestResponse {
         let token = self.post(&format!("/api/sales/{sale}/token"), json!({})).await.json();
@@ -404,6 +504,11 @@ impl TestResponse {
     fn problem(&self) -> (u16, String) {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         (self.status.as_u16(), self.json()["code"].as_str().unwrap().to_owned())
+    }
+
+    /// The names of the fields that a problem response names.
+    fn fields(&self) -> Vec<Value> {
+        self.json()["fields"].as_array().unwrap().iter().map(|field| field["field"].clone()).collect()
     }
 
     /// The code of a problem response, empty for any other response.
@@ -476,6 +581,27 @@ impl TestResponse {
     fn cookie(&self) -> String {
         self.header("set-cookie").split(';').next().unwrap().to_owned()
     }
+
+    /// The value of the first field of this name in the forms of a page.
+    fn value_of(&self, field: &str) -> &str {
+        between(self.text(), &format!("name=\"{field}\" value=\""), "\"")
+    }
+
+    /// The address of the first form of a page whose address has such a part.
+    fn action(&self, part: &str) -> String {
+        let action = self.text().split("action=\"").find(|rest| rest.split('"').next().unwrap().contains(part));
+        action.unwrap().split('"').next().unwrap().replace("&amp;", "&").replace("&#38;", "&")
+    }
+}
+
+/// What stands between the first such beginning and the end after it.
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
+    let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("no {begin} in {text}"));
+    rest.split(end).next().unwrap()
+}
+
+fn behind_a_proxy(config: &mut Config) {
+    config.web.trusted_proxies = vec![base::config::Cidr::parse("127.0.0.1").unwrap()];
 }
 
 fn problem(status: u16, code: &str) -> (u16, String) {

@@ -8,19 +8,18 @@ const SECRETS: [&str; 4] = ["王小美", "13800138000", "文三路", "310000"];
 
 /// An unpaid order with an address. Returns its id, and the address of its status.
 async fn unpaid_order(who: &TestClient<'_>, sale: &str) -> (String, String) {
-    let order = who.buy(sale, 1).await.json();
-    let url = order["status_url"].as_str().unwrap().to_owned();
+    let (order, url) = who.order(sale).await;
     let address = json!({"address": {"recipient": "王小美", "phone": "13800138000", "country": "CN",
         "region": "浙江省", "city": "杭州市", "line1": "文三路 1 号", "postal_code": "310000"}});
     assert_eq!(who.put(&format!("{url}/address"), address).await.status, 200);
-    (order["order"]["id"].as_str().unwrap().to_owned(), url)
+    (order, url)
 }
 
 /// A paid order of mei's with an address, and an invoice in her name. Returns its id, and the address of its status.
 async fn order_with_address(shop: &TestShop, admin: &TestClient<'_>, mei: &TestClient<'_>) -> (String, String) {
     let sale = shop.open_sale(admin, 2).await;
     let (order, url) = unpaid_order(mei, &sale).await;
-    pay(shop, &mei.post(&format!("{url}/payments"), json!({})).await.json()).await;
+    pay(shop, &mei.begin_payment(&url).await).await;
     assert_eq!(mei.put(&format!("{url}/invoice"), json!({"title": SECRETS[0]})).await.status, 200);
     (order, url)
 }
@@ -34,8 +33,7 @@ const STAFF: [(&str, Role, bool); 4] = [
 
 #[tokio::test]
 async fn recipients_are_masked_except_in_exports_of_roles_that_may_read_them() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop, admin, [mei]);
     let (id, url) = order_with_address(&shop, &admin, &mei).await;
     let paths = [
         (format!("/admin/orders/{id}?lang=zh"), false),
@@ -68,8 +66,7 @@ async fn recipients_are_masked_except_in_exports_of_roles_that_may_read_them() {
 /// Every page and answer of the console, with ids that exist. Exports have their own permission.
 #[tokio::test]
 async fn no_page_or_answer_of_the_console_shows_a_recipient_or_a_network_in_full() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let mei = shop.add_account("mei", PASSWORD.1, Role::User).await;
     let account = mei.id.to_string();
     let session = shop.open_session_from(&mei, SignedDuration::ZERO, "198.51.100.23").await;
@@ -80,7 +77,7 @@ async fn no_page_or_answer_of_the_console_shows_a_recipient_or_a_network_in_full
     let known = [("{user}", &account), ("{order}", &order), ("{sale}", &sale), ("{packet}", &packet)];
     // The audit log keeps log-ins of the staff with their address.
     shop.staff(&admin, "ida", Role::Viewer).await;
-    let ida = shop.parts.store.accounts().user_named("ida").await.unwrap().unwrap();
+    let ida = shop.user("ida").await;
     shop.open_session_from(&ida, SignedDuration::from_millis(2), "198.51.100.23").await;
     for (name, role, _) in STAFF {
         let member = shop.staff(&admin, name, role).await;
@@ -117,8 +114,7 @@ async fn no_page_or_answer_of_the_console_shows_a_recipient_or_a_network_in_full
 /// Operations on an order answer with the order.
 #[tokio::test]
 async fn answers_to_changes_of_an_order_show_no_recipient_in_full() {
-    let shop = TestShop::open().await;
-    let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
+    open_shop!(shop, admin, [mei, lan]);
     let (paid, url) = order_with_address(&shop, &admin, &mei).await;
     let (unpaid, _) = unpaid_order(&lan, url.split('/').nth(3).unwrap()).await;
     let sam = shop.staff(&admin, "sam", Role::Support).await;
@@ -148,8 +144,7 @@ async fn answers_to_changes_of_an_order_show_no_recipient_in_full() {
 
 #[tokio::test]
 async fn recipient_is_revealed_for_a_reason_that_is_logged_with_order_and_account() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop, admin, [mei]);
     let (id, url) = order_with_address(&shop, &admin, &mei).await;
     let account = shop.parts.accounts().session(&mei.headers()).unwrap().user_id;
     let (page, api) = (format!("/admin/orders/{id}/recipient?lang=en"), format!("/api/admin/orders/{id}/recipient"));
@@ -189,10 +184,8 @@ async fn recipient_is_revealed_for_a_reason_that_is_logged_with_order_and_accoun
 
 #[tokio::test]
 async fn an_order_without_an_address_reveals_nothing_and_logs_nothing() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
-    let id = mei.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    open_shop!(shop, admin, [mei], sale = 2);
+    let (id, _) = mei.order(&sale).await;
     let answer = admin.post(&format!("/api/admin/orders/{id}/recipient"), json!({"reason": "to pack it"})).await;
     assert_eq!((answer.status.as_u16(), answer.json()), (200, json!({"recipient": null})));
     let log = admin.get("/api/admin/audit-log?action=reveal-recipient").await.json();
@@ -201,8 +194,7 @@ async fn an_order_without_an_address_reveals_nothing_and_logs_nothing() {
 
 #[tokio::test]
 async fn exports_of_orders_are_logged_with_their_filter() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let vera = shop.staff(&admin, "vera", Role::Viewer).await;
     assert_eq!(vera.get("/api/admin/orders.csv?status=paid&lang=en").await.status, 200);
     assert_eq!(vera.get("/api/admin/orders.csv?order=1").await.status, 422);

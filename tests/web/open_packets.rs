@@ -42,11 +42,9 @@ impl TestShop {
 
 #[tokio::test]
 async fn giver_has_a_bounded_number_of_open_packets() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let rain = admin.post("/api/admin/packets", json!({"total": 1_000, "count": 1})).await.json();
-    let rain = rain["packet"]["id"].as_str().unwrap().to_owned();
-    assert_eq!(mei.post(&format!("/api/packets/{rain}/claims"), json!({})).await.status, 200);
+    open_shop!(shop, admin, [mei]);
+    let rain = shop.fund(&admin, json!({"total": 1_000, "count": 1})).await;
+    assert_eq!(mei.claim(&rain).await.status, 200);
     let one = json!({"total": 1, "count": 1});
     let mut given = Vec::new();
     for _ in 0..MAX_OPEN_PER_USER {
@@ -56,33 +54,30 @@ async fn giver_has_a_bounded_number_of_open_packets() {
     assert!(mei.send_form("/en/packets", "total=0.01&count=1&split=bounded&own=yes").await.is_page(409));
     assert_eq!(admin.post("/api/admin/packets", one.clone()).await.status, 201, "the bound is each giver's");
     assert_eq!(admin.post(&format!("/api/admin/packets/{}/stop", given[0]), json!({})).await.status, 200);
-    shop.parts.packet_settler().step().await.unwrap();
+    shop.step_packets().await;
     assert_eq!(mei.post("/api/packets", one).await.status, 201, "one of them is over");
 }
 
 #[tokio::test]
 async fn packets_cannot_be_found_by_guessing() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let packet = admin.post("/api/admin/packets", json!({"total": 9, "count": 1})).await.json();
-    let packet = packet["packet"]["id"].as_str().unwrap().to_owned();
+    open_shop!(shop, admin, [mei]);
+    let packet = shop.fund(&admin, json!({"total": 9, "count": 1})).await;
     let guess = |n: i64| format!("/api/packets/{}", 100_000_000_000 + n);
     for n in 0..10 {
         assert_eq!(shop.visitor().get(&guess(n)).await.problem(), problem(404, "no_such_packet"));
     }
     let guessed = shop.visitor().get(&guess(10)).await;
     assert_eq!((guessed.problem(), guessed.header("retry-after")), (problem(429, "rate_limited"), "10"));
-    for path in
-        [format!("/api/packets/{packet}"), format!("/en/packets/{packet}"), format!("/en/packets/{packet}/result")]
-    {
-        assert_eq!(shop.visitor().get(&path).await.status, 429, "{path} is not told from one that does not exist");
+    for path in ["/api/packets/{}", "/en/packets/{}", "/en/packets/{}/result"] {
+        let answer = shop.visitor().get(&path.replace("{}", &packet)).await;
+        assert_eq!(answer.status, 429, "{path} is not told from one that does not exist");
     }
     let claim = async |n: i64| mei.post(&format!("{}/claims", guess(n)), json!({})).await.problem();
     for n in 0..10 {
         assert_eq!(claim(n).await, problem(404, "no_such_packet"), "a user's own bound");
     }
     assert_eq!(claim(10).await, problem(429, "rate_limited"));
-    assert_eq!(mei.post(&format!("/api/packets/{packet}/claims"), json!({})).await.status, 429);
+    assert_eq!(mei.claim(&packet).await.status, 429);
 }
 
 #[tokio::test]
@@ -101,7 +96,7 @@ async fn directory_follows_packets_that_are_given_and_settled() {
     assert_eq!(shop.listed_packets(), 3);
     let over = shop.parts.store.packets().stop(PacketId(100_000_000_002), "test").await.unwrap();
     assert!(matches!(over, store::StopOutcome::Done(_)), "{over:?}");
-    shop.parts.packet_settler().step().await.unwrap();
+    shop.step_packets().await;
     shop.parts.directory.refresh().await.unwrap();
     assert_eq!(shop.listed_packets(), 2);
     assert!(matches!(shop.give_one(100_000_000_009, 1).await, GiveOutcome::TooMany));

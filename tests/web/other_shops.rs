@@ -41,9 +41,7 @@ fn entry_path(named: &Value) -> String {
 
 #[tokio::test]
 async fn customer_of_another_shop_is_one_account_and_comes_in_by_a_link() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 10).await;
+    open_shop!(shop, admin, sale = 10);
     let program = shop.other_shop(&admin).await;
     let body = json!({"id": "4711", "since": "2023-04-01T00:00:00Z", "sale": sale});
     let first = program.post("/api/v1/shoppers", body.clone()).await;
@@ -55,7 +53,7 @@ async fn customer_of_another_shop_is_one_account_and_comes_in_by_a_link() {
     let entered = shop.visitor().get(&format!("{link}&lang=en")).await;
     assert!(entered.leads_to(&format!("/en/sales/{sale}")), "{entered:?}");
     assert_eq!((entered.header("referrer-policy"), entered.header("cache-control")), ("no-referrer", "no-store"));
-    let shopper = TestClient { cookie: Some(entered.cookie()), ..shop.visitor() };
+    let shopper = shop.browser(entered.cookie());
     assert_eq!(shopper.get("/api/me").await.json()["user"]["id"], first.json()["shopper"]["account"]);
     assert_eq!(shopper.buy(&sale, 1).await.status, 202);
     // Once.
@@ -66,9 +64,7 @@ async fn customer_of_another_shop_is_one_account_and_comes_in_by_a_link() {
 
 #[tokio::test]
 async fn forged_expired_and_foreign_entries_are_refused() {
-    let clock = Clock::manual(Clock::system().now());
-    let shop = TestShop::open_at(&clock).await;
-    let admin = shop.admin().await;
+    open_shop!(shop = TestShop::open_at(&Clock::manual(Clock::system().now())), admin);
     let program = shop.other_shop(&admin).await;
     let named = name(&program, json!({"id": "4711"})).await;
     let token = named["entry_token"].as_str().unwrap();
@@ -82,7 +78,7 @@ async fn forged_expired_and_foreign_entries_are_refused() {
     // An entry is no session either.
     let cookie = Some(format!("seckill={token}"));
     assert_eq!(TestClient { cookie, ..shop.visitor() }.get("/api/me").await.status, 401);
-    clock.advance(Duration::from_secs(5 * 60));
+    shop.advance(Duration::from_secs(5 * 60));
     assert!(shop.visitor().get(&entry_path(&named)).await.is_page(403));
     let named = name(&program, json!({"id": "4711"})).await;
     let id = named["shopper"]["account"].as_str().unwrap();
@@ -93,8 +89,7 @@ async fn forged_expired_and_foreign_entries_are_refused() {
 
 #[tokio::test]
 async fn wrong_facts_about_a_customer_are_named() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let program = shop.other_shop(&admin).await;
     let wrong =
         json!({"id": "a b", "since": "2999-01-01T00:00:00Z", "sale": "99", "return_url": "javascript:alert(1)"});
@@ -118,8 +113,7 @@ async fn wrong_facts_about_a_customer_are_named() {
 
 #[tokio::test]
 async fn account_of_a_customer_has_no_password_and_no_place_in_the_staff() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let program = shop.other_shop(&admin).await;
     let named = name(&program, json!({"id": "mei@shop.example"})).await;
     let other = name(&program, json!({"id": "Mei@shop.example"})).await;
@@ -153,14 +147,13 @@ async fn account_of_a_customer_has_no_password_and_no_place_in_the_staff() {
 
 #[tokio::test]
 async fn what_the_other_shop_says_counts_for_who_may_take_part() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let old = shop.sale_for(&admin, json!({"accounts_before": "2024-01-01T00:00:00Z"})).await;
     let verified = shop.sale_for(&admin, json!({"verified_contact": true, "one_per_contact": true})).await;
     let program = shop.other_shop(&admin).await;
     let may_buy = async |named: &Value, sale: &str| {
         let entered = shop.visitor().get(&entry_path(named)).await;
-        let shopper = TestClient { cookie: Some(entered.cookie()), ..shop.visitor() };
+        let shopper = shop.browser(entered.cookie());
         shopper.post(&format!("/api/sales/{sale}/token"), json!({})).await.status == 200
     };
     let new = json!({"id": "new"});

@@ -4,17 +4,14 @@ use super::*;
 
 /// The page of an order that was just bought, and its path.
 async fn bought(buyer: &TestClient<'_>, sale: &str) -> (String, String) {
-    let order = buyer.buy(sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    let (order, _) = buyer.order(sale).await;
     let path = format!("/en/orders/{sale}/{order}");
     (buyer.get(&path).await.text().to_owned(), path)
 }
 
 #[tokio::test]
 async fn winner_reads_the_number_of_the_order_while_it_counts_units() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 2).await;
-    let (mei, lei, wei) = (shop.shopper("mei").await, shop.shopper("lei").await, shop.shopper("wei").await);
+    open_shop!(shop, admin, [mei, lei, wei], sale = 2);
     let (first, path) = bought(&mei, &sale).await;
     assert!(first.contains("id=\"won\"") && first.contains("<b>No. 1</b>"), "{first}");
     let (second, _) = bought(&lei, &sale).await;
@@ -33,10 +30,7 @@ async fn winner_reads_the_number_of_the_order_while_it_counts_units() {
 
 #[tokio::test]
 async fn lost_order_leads_to_other_sales() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let (sale, next) = (shop.open_sale(&admin, 1).await, shop.open_sale(&admin, 1).await);
-    let mei = shop.shopper("mei").await;
+    open_shop!(shop, admin, [mei], sale = 1, next = 1);
     let (_, path) = bought(&mei, &sale).await;
     mei.send_form(&format!("{path}/cancel"), "").await;
     let lost = mei.get(&path).await;
@@ -45,10 +39,7 @@ async fn lost_order_leads_to_other_sales() {
 
 #[tokio::test]
 async fn pages_without_what_was_wanted_lead_to_current_sales() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 1).await;
-    let mei = shop.shopper("mei").await;
+    open_shop!(shop, admin, [mei], sale = 1);
     let onward = |page: &str| page.split("id=\"onward\"").nth(1).map(str::to_owned);
     for path in ["/en/nowhere", "/en/sales/999", "/en/about", "/en/orders"] {
         let page = mei.get(path).await;

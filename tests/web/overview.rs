@@ -29,8 +29,7 @@ fn words_of(overview: &str, path: &str) -> Option<String> {
 
 #[tokio::test]
 async fn console_begins_with_four_figures_and_what_waits() {
-    let shop = TestShop::open().await;
-    let (admin, mei, lin) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lin").await);
+    open_shop!(shop, admin, [mei, lin]);
     let vera = shop.staff(&admin, "vera", Role::Viewer).await;
     let quiet = overview_with("none", &admin).await;
     for words in ["Net income today (UTC)", "All clear", "Nothing is scheduled"] {
@@ -64,16 +63,14 @@ async fn console_begins_with_four_figures_and_what_waits() {
 
 #[tokio::test]
 async fn address_with_a_slash_leads_to_the_console_in_the_same_language() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     assert!(admin.get("/admin/").await.leads_to("/admin"));
     assert!(admin.get("/admin/?lang=zh").await.leads_to("/admin?lang=zh"));
 }
 
 #[tokio::test]
 async fn next_sale_stands_with_its_checklist() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json()["goods"]["id"].clone();
     let mut ids = Vec::new();
@@ -95,8 +92,7 @@ async fn next_sale_stands_with_its_checklist() {
 
 #[tokio::test]
 async fn owners_of_a_new_shop_read_the_first_steps_until_they_are_done_or_put_away() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let vera = shop.staff(&admin, "vera", Role::Viewer).await;
     let list = async |who: &TestClient<'_>| {
         let page = who.get("/admin?lang=en").await.text().to_owned();

@@ -23,11 +23,8 @@ async fn read_back(who: &TestClient<'_>, created: &TestResponse) -> (String, Val
 
 #[tokio::test]
 async fn payment_is_read_by_its_owner_while_it_is_open_and_after() {
-    let clock = Clock::manual(Clock::system().now());
-    let shop = TestShop::open_at(&clock).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
-    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    open_shop!(shop = TestShop::open_at(&Clock::manual(Clock::system().now())), admin, [mei], sale = 2);
+    let (_, url) = mei.order(&sale).await;
     let begun = mei.post(&format!("{url}/payments?lang=en"), json!({})).await;
     let (path, payment) = read_back(&mei, &begun).await;
     assert_eq!(payment["id"], begun.json()["payment"]["id"]);
@@ -58,10 +55,8 @@ async fn payment_is_read_by_its_owner_while_it_is_open_and_after() {
 
 #[tokio::test]
 async fn order_has_a_bounded_number_of_payments() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
-    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    open_shop!(shop, admin, [mei], sale = 2);
+    let (_, url) = mei.order(&sale).await;
     for n in 0..50 {
         assert_eq!(mei.post(&format!("{url}/payments"), json!({})).await.status, 201, "{n}");
     }
@@ -70,15 +65,13 @@ async fn order_has_a_bounded_number_of_payments() {
 
 #[tokio::test]
 async fn declined_payment_is_shown_until_the_next_attempt() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
+    open_shop!(shop, admin, [mei], sale = 2);
     let bought = mei.buy(&sale, 1).await.json();
     let url = bought["status_url"].as_str().unwrap();
     let page = format!("/en/orders/{sale}/{}", bought["order"]["id"].as_str().unwrap());
     let words = "The payment was declined, and nothing was charged.";
     let begin = async || {
-        let begun = mei.post(&format!("{url}/payments"), json!({})).await.json();
+        let begun = mei.begin_payment(url).await;
         begun["payment"]["id"].as_str().unwrap().parse::<PaymentId>().unwrap()
     };
     let first = begin().await;
@@ -105,9 +98,7 @@ async fn declined_payment_is_shown_until_the_next_attempt() {
 
 #[tokio::test]
 async fn expired_payment_has_no_checkout() {
-    let clock = Clock::manual(Clock::system().now());
-    let shop = TestShop::open_at(&clock).await;
-    let mei = shop.shopper("mei").await;
+    open_shop!(shop = TestShop::open_at(&Clock::manual(Clock::system().now())), [mei]);
     let wanted = json!({"amount": {"amount": 10_000, "currency": "CNY"}});
     let begun = mei.post("/api/wallet/top-ups", wanted).await;
     let (path, top_up) = read_back(&mei, &begun).await;
@@ -115,7 +106,7 @@ async fn expired_payment_has_no_checkout() {
     assert_eq!(shop.shopper("wang").await.get(&path).await.problem(), problem(404, "not_found"));
     let in_order = format!("/api/sales/1/orders/{0}/payments/{0}", top_up["id"].as_str().unwrap());
     assert_eq!(mei.get(&in_order).await.problem(), problem(404, "not_found"));
-    clock.advance(Duration::from_secs(30 * 60));
+    shop.advance(Duration::from_secs(30 * 60));
     let late = mei.get(&path).await.json()["payment"].clone();
     assert_eq!((&late["status"], &late["checkout_url"]), (&json!("created"), &Value::Null));
     assert_eq!(late["expires_at"], top_up["expires_at"]);
@@ -123,11 +114,10 @@ async fn expired_payment_has_no_checkout() {
 
 #[tokio::test]
 async fn wallet_payment_and_its_replay_have_the_address_of_the_payment() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop, admin, [mei]);
     wallet::fill(&shop, &mei, 200_000).await;
     let sale = shop.open_sale(&admin, 2).await;
-    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let (_, url) = mei.order(&sale).await;
     let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
     let pay = async || mei.send("POST", &format!("{url}/payments"), &headers, r#"{"from":"wallet"}"#).await;
     let (first, replayed) = (pay().await, pay().await);

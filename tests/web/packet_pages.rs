@@ -101,8 +101,7 @@ async fn staff_fund_watch_and_stop_a_packet() {
 
 #[tokio::test]
 async fn shopper_without_red_packets_reads_how_they_work() {
-    let shop = TestShop::open().await;
-    let mei = shop.shopper("mei").await;
+    open_shop!(shop, [mei]);
     for list in ["given", "received"] {
         let page = mei.get(&format!("/en/packets?list={list}")).await;
         assert!(page.text().contains("Send the link to friends"), "{}", page.text());

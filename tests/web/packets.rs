@@ -9,22 +9,18 @@ use engine::packets::{ClaimRefusal, ClaimedShare, GiveRequest};
 
 impl TestShop {
     /// Gives a packet of the shop. Returns its id.
-    async fn fund(&self, admin: &TestClient<'_>, request: Value) -> String {
+    pub(super) async fn fund(&self, admin: &TestClient<'_>, request: Value) -> String {
         let answer = admin.post("/api/admin/packets", request).await;
         assert_eq!(answer.status, 201, "{}", answer.text());
         answer.json()["packet"]["id"].as_str().unwrap().to_owned()
     }
 
-    async fn user_id(&self, name: &str) -> UserId {
-        self.parts.store.accounts().user_named(name).await.unwrap().unwrap().id
-    }
-
     async fn balance(&self, name: &str) -> i64 {
-        self.parts.store.wallet().balance(LedgerAccount::User(self.user_id(name).await)).await.unwrap()
+        self.parts.store.wallet().balance(LedgerAccount::User(self.user(name).await.id)).await.unwrap()
     }
 
     /// One step of data control for packets.
-    async fn step_packets(&self) {
+    pub(super) async fn step_packets(&self) {
         self.parts.packet_settler().step().await.unwrap();
     }
 
@@ -37,7 +33,7 @@ impl TestShop {
 }
 
 impl TestClient<'_> {
-    async fn claim(&self, packet: &str) -> TestResponse {
+    pub(super) async fn claim(&self, packet: &str) -> TestResponse {
         self.post(&format!("/api/packets/{packet}/claims"), json!({})).await
     }
 }
@@ -49,8 +45,7 @@ fn amount(answer: &TestResponse) -> i64 {
 
 #[tokio::test]
 async fn packet_is_given_claimed_and_settled_with_the_luckiest() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let (mei, lei, bo) = (shop.shopper("mei").await, shop.shopper("lei").await, shop.shopper("bob").await);
     shop.fill_wallet(&admin, &mei, 1_000).await;
     let request = json!({
@@ -79,10 +74,8 @@ async fn packet_is_given_claimed_and_settled_with_the_luckiest() {
     shop.step_packets().await;
     let shown = mei.get(&format!("/api/packets/{id}")).await.json();
     let luckiest = if other > own { "lei" } else { "mei" };
-    assert_eq!(
-        shown["packet"]["luckiest"],
-        json!({"username": luckiest, "amount": {"amount": own.max(other), "currency": "CNY"}})
-    );
+    let luckiest = json!({"username": luckiest, "amount": {"amount": own.max(other), "currency": "CNY"}});
+    assert_eq!(shown["packet"]["luckiest"], luckiest);
     let claims = shown["claims"].as_array().unwrap();
     let names: Vec<&str> = claims.iter().map(|claim| claim["username"].as_str().unwrap()).collect();
     assert_eq!((names, &shown["mine"]["amount"]), (vec!["lei", "mei"], &json!(own)));
@@ -101,23 +94,16 @@ async fn packet_is_given_claimed_and_settled_with_the_luckiest() {
 
 #[tokio::test]
 async fn unclaimed_rest_returns_to_the_giver_once() {
-    let shop = TestShop::open().await;
-    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
+    open_shop!(shop, admin, [mei, lei]);
     shop.fill_wallet(&admin, &mei, 500).await;
     let request = json!({"total": 500, "count": 5, "split": "equal", "own": false});
     let id = mei.post("/api/packets", request).await.json()["packet"]["id"].as_str().unwrap().to_owned();
     assert_eq!(mei.claim(&id).await.problem(), problem(409, "own_packet"));
     assert_eq!(amount(&lei.claim(&id).await), 100);
-    assert_eq!(
-        mei.post(&format!("/api/admin/packets/{id}/stop"), json!({})).await.problem(),
-        problem(404, "not_found")
-    );
-    let stopped = admin.post(&format!("/api/admin/packets/{id}/stop"), json!({})).await;
-    assert_eq!(stopped.json()["packet"]["phase"], "expired");
-    assert_eq!(
-        admin.post(&format!("/api/admin/packets/{id}/stop"), json!({})).await.problem(),
-        problem(409, "packet_expired")
-    );
+    let stop = format!("/api/admin/packets/{id}/stop");
+    assert_eq!(mei.post(&stop, json!({})).await.problem(), problem(404, "not_found"));
+    assert_eq!(admin.post(&stop, json!({})).await.json()["packet"]["phase"], "expired");
+    assert_eq!(admin.post(&stop, json!({})).await.problem(), problem(409, "packet_expired"));
     let bo = shop.shopper("bob").await;
     assert_eq!(bo.claim(&id).await.problem(), problem(409, "packet_expired"));
     for _ in 0..3 {
@@ -129,18 +115,14 @@ async fn unclaimed_rest_returns_to_the_giver_once() {
     assert_eq!(shown["packet"]["returned"]["amount"], 400);
     assert_eq!(shown["packet"]["luckiest"]["username"], "lei");
     assert_eq!((shop.balance("mei").await, shop.balance("lei").await), (400, 100));
-    let log = admin.get("/api/admin/audit-log").await.json();
-    assert_eq!(
-        (&log["entries"][0]["action"], &log["entries"][0]["subject"]),
-        (&json!("stop"), &json!(format!("packet {id}")))
-    );
+    let log = admin.audit_log().await;
+    assert_eq!((&log[0]["action"], &log[0]["subject"]), (&json!("stop"), &json!(format!("packet {id}"))));
     assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
 async fn refused_packet_moves_no_money() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop, admin, [mei]);
     shop.fill_wallet(&admin, &mei, 1_000).await;
     let wrong = async |request: Value| {
         let answer = mei.post("/api/packets", request).await;
@@ -177,12 +159,9 @@ async fn refused_packet_moves_no_money() {
     assert_eq!(poor.problem(), problem(409, "not_enough"));
     let shops = mei.post("/api/packets", json!({"total": 5, "count": 2, "from": "shop"})).await;
     assert_eq!(shops.problem(), problem(403, "not_allowed"));
-    assert_eq!(
-        mei.post("/api/admin/packets", json!({"total": 5, "count": 2})).await.problem(),
-        problem(404, "not_found")
-    );
-    let unsigned = shop.visitor().post("/api/packets", json!({"total": 5, "count": 2})).await;
-    assert_eq!(unsigned.problem(), problem(401, "not_signed_in"));
+    let small = json!({"total": 5, "count": 2});
+    assert_eq!(mei.post("/api/admin/packets", small.clone()).await.problem(), problem(404, "not_found"));
+    assert_eq!(shop.visitor().post("/api/packets", small).await.problem(), problem(401, "not_signed_in"));
     assert_eq!(mei.claim("7").await.problem(), problem(404, "no_such_packet"));
     assert_eq!(mei.claim("0").await.problem(), problem(404, "not_found"));
     assert_eq!(shop.visitor().get("/api/packets/7").await.problem(), problem(404, "no_such_packet"));
@@ -193,8 +172,7 @@ async fn refused_packet_moves_no_money() {
 
 #[tokio::test]
 async fn packet_of_the_staff_is_paid_by_the_shop_and_not_claimable_early() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    open_shop!(shop, admin, [mei]);
     let soon = (shop.parts.clock.now() + std::time::Duration::from_secs(3600)).to_string();
     let request = json!({"total": 100_000, "count": 2_000, "opens_at": soon});
     let given = admin.post("/api/packets", request).await.json();
@@ -202,7 +180,7 @@ async fn packet_of_the_staff_is_paid_by_the_shop_and_not_claimable_early() {
     assert_eq!((&given["packet"]["from"], &given["packet"]["phase"]), (&json!("shop"), &json!("upcoming")));
     assert_eq!(mei.claim(id).await.problem(), problem(409, "packet_not_open"));
     // The backend decides, not the directory.
-    let outcome = shop.parts.packets.claim(shop.user_id("mei").await, id.parse().unwrap()).await;
+    let outcome = shop.parts.packets.claim(shop.user("mei").await.id, id.parse().unwrap()).await;
     assert_eq!(outcome, Err(ClaimRefusal::NotOpen));
     let all = admin.get("/api/admin/packets").await.json();
     assert_eq!((&all["packets"][0]["id"], &all["packets"][0]["giver"]), (&json!(id), &json!(null)));
@@ -216,8 +194,7 @@ async fn packet_of_the_staff_is_paid_by_the_shop_and_not_claimable_early() {
 #[tokio::test]
 async fn concurrent_claims_get_distinct_shares_and_pages_list_all() {
     const SHARES: i64 = 120;
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let id = shop.fund(&admin, json!({"total": 100_000, "count": SHARES, "split": "double_average"})).await;
     let packet: PacketId = id.parse().unwrap();
     let users: Vec<UserId> = (0..SHARES as u128 + 30).map(|n| UserId(uuid::Uuid::from_u128(n + 1))).collect();

@@ -160,7 +160,7 @@ async fn report_of_a_draw_counts_winners_by_the_order_of_entering() {
     let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
     let (admin, clients) = (shop.admin().await, super::draws::crowd(&shop, 10).await);
     let sale = super::draws::announce(&admin, 3).await;
-    draw_among(&shop, &clock, &sale, &clients).await;
+    draw_among(&shop, &sale, &clients).await;
     let csv = figures(&admin, &sale).await;
     assert_eq!((csv["entries"][0].as_str(), csv["offered"][0].as_str(), csv["sold"][0].as_str()), ("10", "3", "3"));
     assert!(!csv.contains_key("asked"), "entries are no buying requests");

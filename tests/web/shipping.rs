@@ -224,7 +224,7 @@ async fn default_address_is_priced_before_it_is_used_and_shipping_is_free_above(
 
 #[tokio::test]
 async fn deposit_is_for_the_goods_and_comes_back_whole() {
-    let (shop, _, sale) = rush(json!({"deposit": cny(1000)})).await;
+    let (shop, sale) = rush(json!({"deposit": cny(1000)})).await;
     let mei = shop.shopper("mei").await;
     let rates = serde_json::from_value(table()).unwrap();
     shop.parts.store.shipping().put(rates, None, "admin", shop.parts.clock.now()).await.unwrap();

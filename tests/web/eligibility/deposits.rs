@@ -1,12 +1,11 @@
 //! Deposits: taken once with the right to take part, and given back in full.
 
 use super::*;
-use crate::draws::draws;
+use crate::draws::{draws, hold, order_of, own};
 use crate::support::{assert_audit_finds_nothing, paid_order, pay};
 use crate::wallet::fill;
 use control::schedule::Deposits;
 use domain::ledger::LedgerAccount;
-use orders::expiry::Expiry;
 
 const PRICE: i64 = 199_900;
 const DEPOSIT: i64 = 1_000;
@@ -16,48 +15,34 @@ fn deposit() -> Value {
 }
 
 /// A deposit, with other fields of the sale.
-fn deposit_and(more: Value) -> Value {
-    let mut rules = deposit();
-    rules.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    rules
+fn deposit_and(mut more: Value) -> Value {
+    more["deposit"] = deposit()["deposit"].clone();
+    more
 }
 
 /// The balance, and the money that is set aside.
 async fn wallet(client: &TestClient<'_>) -> (i64, i64) {
     let wallet = client.get("/api/wallet").await.json();
-    let sum: i64 =
-        wallet["deposits"].as_array().unwrap().iter().map(|of| of["amount"]["amount"].as_i64().unwrap()).sum();
+    let amounts = wallet["deposits"].as_array().unwrap().iter().map(|of| of["amount"]["amount"].as_i64().unwrap());
+    let sum: i64 = amounts.sum();
     assert_eq!(wallet["set_aside"]["amount"], sum);
     (wallet["balance"]["amount"].as_i64().unwrap(), sum)
-}
-
-async fn patch(client: &TestClient<'_>, path: &str, json: Value) -> TestResponse {
-    client.send("PATCH", path, &[("content-type", "application/json")], json.to_string()).await
-}
-
-async fn delete(client: &TestClient<'_>, path: &str) -> TestResponse {
-    client.send("DELETE", path, &[], "").await
 }
 
 async fn give_back(shop: &TestShop) {
     Deposits::new(shop.parts.store.clone()).step().await.unwrap();
 }
 
-async fn violations(shop: &TestShop) -> Vec<String> {
-    let checks = shop.parts.audit().check_once().await.unwrap();
-    checks.into_iter().flat_map(|check| check.violations).collect()
-}
-
 /// Closes the sale, and retires it.
-async fn end(shop: &TestShop, clock: &Clock, sale: &str) {
-    clock.advance(HOUR);
+async fn end(shop: &TestShop, sale: &str) {
+    shop.advance(HOUR);
     shop.parts.store.sales().follow_schedule(id(sale)).await.unwrap().unwrap();
     shop.parts.store.sales().retire(id(sale), shop.parts.clock.now()).await.unwrap();
 }
 
 #[tokio::test]
 async fn token_takes_the_deposit_once_and_the_paid_order_returns_it() {
-    let (shop, clock, sale) = rush(deposit()).await;
+    let (shop, sale) = rush(deposit()).await;
     let mei = shop.shopper("mei").await;
     assert_eq!(token(&mei, &sale).await.problem(), problem(409, "deposit_needed"));
     fill(&shop, &mei, DEPOSIT - 1).await;
@@ -76,8 +61,8 @@ async fn token_takes_the_deposit_once_and_the_paid_order_returns_it() {
     assert_eq!(listed["deposits"][0]["sale_id"], sale);
     // The clock stands still, so all entries have the same time.
     let of_sale = |entry: &&Value| entry["sale"]["id"] == sale;
-    let kinds: Vec<&Value> =
-        listed["entries"].as_array().unwrap().iter().filter(of_sale).map(|of| &of["kind"]).collect();
+    let entries = listed["entries"].as_array().unwrap();
+    let kinds: Vec<&Value> = entries.iter().filter(of_sale).map(|of| &of["kind"]).collect();
     assert_eq!(kinds, ["deposit"]);
     let page = mei.get("/en/wallet").await;
     assert!(page.text().contains("Set aside · ¥10<") && page.text().contains("Phone"), "{page:?}");
@@ -93,22 +78,20 @@ async fn token_takes_the_deposit_once_and_the_paid_order_returns_it() {
     let export = mei.get("/api/account/export").await.json();
     assert!(export["wallet"]["deposits"][0]["returned_at"].is_string(), "{export}");
     assert_audit_finds_nothing(&shop).await;
-    end(&shop, &clock, &sale).await;
+    end(&shop, &sale).await;
     give_back(&shop).await;
     assert_eq!(wallet(&mei).await, (1_500, 0), "it comes back once");
 }
 
 #[tokio::test]
 async fn payment_from_the_wallet_may_spend_the_deposit() {
-    let (shop, _, sale) = rush(deposit()).await;
+    let (shop, sale) = rush(deposit()).await;
     let mei = shop.shopper("mei").await;
     fill(&shop, &mei, PRICE).await;
-    let receipt = mei.buy(&sale, 1).await.json();
+    let (order, url) = mei.order(&sale).await;
     assert_eq!(wallet(&mei).await, (PRICE - DEPOSIT, DEPOSIT));
-    let order = receipt["order"]["id"].as_str().unwrap();
     let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
     assert!(page.text().contains("value=\"wallet\"") && page.text().contains("deposit of ¥10"), "{page:?}");
-    let url = receipt["status_url"].as_str().unwrap();
     let paid = mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await;
     assert_eq!(paid.status, 201, "{paid:?}");
     assert_eq!(wallet(&mei).await, (0, 0));
@@ -117,7 +100,7 @@ async fn payment_from_the_wallet_may_spend_the_deposit() {
 
 #[tokio::test]
 async fn deposits_come_back_when_the_sale_is_over() {
-    let (shop, clock, sale) = rush(deposit()).await;
+    let (shop, sale) = rush(deposit()).await;
     let (late, none) = (shop.shopper("late").await, shop.shopper("none").await);
     for client in [&late, &none] {
         fill(&shop, client, DEPOSIT).await;
@@ -125,14 +108,14 @@ async fn deposits_come_back_when_the_sale_is_over() {
     }
     // The first account lets the order expire.
     assert_eq!(late.buy(&sale, 1).await.status, 202);
-    clock.advance(HOUR - Duration::from_secs(1));
-    let expiry = Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone());
-    expiry.cancel_overdue().await.unwrap();
-    expiry.release().await.unwrap();
+    shop.advance(HOUR - Duration::from_secs(1));
+    shop.parts.expiry().cancel_overdue().await.unwrap();
+    shop.parts.expiry().release().await.unwrap();
     give_back(&shop).await;
     assert_eq!((wallet(&late).await, wallet(&none).await), ((0, DEPOSIT), (0, DEPOSIT)));
-    end(&shop, &clock, &sale).await;
-    let outlasting = violations(&shop).await;
+    end(&shop, &sale).await;
+    let checks = shop.parts.audit().check_once().await.unwrap();
+    let outlasting: Vec<_> = checks.into_iter().flat_map(|check| check.violations).collect();
     assert_eq!(outlasting.len(), 2, "{outlasting:?}");
     assert!(outlasting[0].contains("is over and still has a deposit of"), "{outlasting:?}");
     give_back(&shop).await;
@@ -145,15 +128,14 @@ async fn deposits_come_back_when_the_sale_is_over() {
 
 #[tokio::test]
 async fn entry_of_a_draw_has_a_deposit_until_it_is_withdrawn_or_the_draw_is_settled() {
-    let clock = hour_before();
-    let shop = shop_at(&clock).await;
+    let shop = TestShop::open_at(&hour_before()).await;
     let draw = deposit_and(json!({"mode": "draw", "total": 1, "draw_window_s": 7200, "draw_review_s": 600}));
     let sale = announce(&shop.admin().await, draw).await;
     let clients = [shop.shopper("mei").await, shop.shopper("wang").await, shop.shopper("lei").await];
     for client in &clients[..2] {
         fill(&shop, client, DEPOSIT).await;
     }
-    open(&shop, &clock, &sale).await;
+    open(&shop, &sale).await;
     let path = format!("/api/sales/{sale}/entry");
     let enter = async |client: &TestClient<'_>| client.post(&path, json!({})).await;
     assert_eq!(enter(&clients[2]).await.problem(), problem(409, "deposit_needed"));
@@ -162,7 +144,7 @@ async fn entry_of_a_draw_has_a_deposit_until_it_is_withdrawn_or_the_draw_is_sett
     assert_eq!(enter(&clients[0]).await.status, 200);
     assert_eq!(wallet(&clients[0]).await, (0, DEPOSIT));
     for _ in 0..2 {
-        assert_eq!(delete(&clients[0], &path).await.status, 204);
+        assert_eq!(clients[0].delete(&path).await.status, 204);
         assert_eq!(wallet(&clients[0]).await, (DEPOSIT, 0));
     }
     for client in &clients[..2] {
@@ -171,22 +153,11 @@ async fn entry_of_a_draw_has_a_deposit_until_it_is_withdrawn_or_the_draw_is_sett
     }
     assert_audit_finds_nothing(&shop).await;
 
-    clock.advance(HOUR);
-    shop.parts.store.sales().follow_schedule(id(&sale)).await.unwrap().unwrap();
-    // First the review ends, then the public round appears.
-    clock.advance(Duration::from_secs(600));
-    draws(&shop).step().await.unwrap();
-    clock.advance(Duration::from_secs(603));
-    draws(&shop).step().await.unwrap();
+    hold(&shop, &sale).await;
     give_back(&shop).await;
     assert_eq!(wallet(&clients[0]).await.1 + wallet(&clients[1]).await.1, 2 * DEPOSIT, "the second may be next");
-    let winner = match clients[0].get("/api/orders").await.json()["orders"].as_array().unwrap().len() {
-        1 => &clients[0],
-        _ => &clients[1],
-    };
-    let order = winner.get("/api/orders").await.json()["orders"][0]["id"].as_str().unwrap().to_owned();
-    let payment = winner.post(&format!("/api/sales/{sale}/orders/{order}/payments"), json!({})).await.json();
-    pay(&shop, &payment).await;
+    let winner = if own(&clients[0], &sale).await["rank"] == 1 { &clients[0] } else { &clients[1] };
+    pay(&shop, &winner.begin_payment(&order_of(winner, &sale).await).await).await;
     assert_eq!(wallet(winner).await, (DEPOSIT, 0));
     draws(&shop).step().await.unwrap();
     draws(&shop).step().await.unwrap();
@@ -199,8 +170,7 @@ async fn entry_of_a_draw_has_a_deposit_until_it_is_withdrawn_or_the_draw_is_sett
 
 #[tokio::test]
 async fn place_in_a_waiting_room_has_a_deposit_and_a_draft_returns_it() {
-    let clock = hour_before();
-    let shop = shop_at(&clock).await;
+    let shop = TestShop::open_at(&hour_before()).await;
     let queue = deposit_and(json!({"mode": "queue", "queue_prequeue_s": 7200}));
     let admin = shop.admin().await;
     let sale = announce(&admin, queue).await;
@@ -227,7 +197,7 @@ async fn place_in_a_waiting_room_has_a_deposit_and_a_draft_returns_it() {
 
 #[tokio::test]
 async fn waitlist_of_a_sale_has_a_deposit_that_leaving_returns() {
-    let (shop, _, sale) = rush(deposit_and(json!({"total": 1}))).await;
+    let (shop, sale) = rush(deposit_and(json!({"total": 1}))).await;
     let (buyer, mei) = (shop.shopper("buyer").await, shop.shopper("mei").await);
     for client in [&buyer, &mei] {
         fill(&shop, client, DEPOSIT).await;
@@ -237,27 +207,26 @@ async fn waitlist_of_a_sale_has_a_deposit_that_leaving_returns() {
     let path = format!("/api/sales/{sale}/waitlist");
     assert_eq!(mei.post(&path, json!({"quantity": 1})).await.status, 201);
     assert_eq!(wallet(&mei).await, (0, DEPOSIT));
-    assert_eq!(delete(&mei, &path).await.status, 204);
+    assert_eq!(mei.delete(&path).await.status, 204);
     assert_eq!(wallet(&mei).await, (DEPOSIT, 0));
     assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
 async fn deposit_of_a_deleted_account_is_given_up_with_its_wallet() {
-    let (shop, clock, sale) = rush(deposit()).await;
+    let (shop, sale) = rush(deposit()).await;
     let mei = shop.shopper("mei").await;
     fill(&shop, &mei, DEPOSIT).await;
     assert_eq!(token(&mei, &sale).await.status, 200);
     assert!(mei.get("/en/account").await.text().contains("I give up the ¥10 in my wallet, deposits"));
-    let mut deletion = json!({"username": "mei", "password": "correct horse"});
-    assert_eq!(mei.post("/api/account/delete", deletion.clone()).await.problem(), problem(409, "wallet_not_empty"));
+    assert_eq!(mei.delete_account("mei").await.problem(), problem(409, "wallet_not_empty"));
     assert_eq!(wallet(&mei).await, (0, DEPOSIT));
-    deletion["give_up_wallet"] = json!(true);
+    let deletion = json!({"username": "mei", "password": "correct horse", "give_up_wallet": true});
     assert_eq!(mei.post("/api/account/delete", deletion).await.status, 204);
     let of_shop = LedgerAccount::Shop;
     assert_eq!(shop.parts.store.wallet().balance(of_shop).await.unwrap(), DEPOSIT);
     assert_audit_finds_nothing(&shop).await;
-    end(&shop, &clock, &sale).await;
+    end(&shop, &sale).await;
     give_back(&shop).await;
     assert_eq!(shop.parts.store.wallet().balance(of_shop).await.unwrap(), DEPOSIT);
     assert_audit_finds_nothing(&shop).await;
@@ -265,7 +234,7 @@ async fn deposit_of_a_deleted_account_is_given_up_with_its_wallet() {
 
 #[tokio::test]
 async fn pages_tell_of_the_deposit_and_lead_through_the_top_up_back() {
-    let (shop, _, sale) = rush(deposit()).await;
+    let (shop, sale) = rush(deposit()).await;
     let mei = shop.shopper("mei").await;
     fill(&shop, &mei, 750).await;
     let buy = mei.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await;
@@ -295,24 +264,22 @@ async fn pages_tell_of_the_deposit_and_lead_through_the_top_up_back() {
 
 #[tokio::test]
 async fn deposit_has_bounds_and_needs_the_currency_of_wallets() {
-    let clock = hour_before();
-    let shop = shop_at(&clock).await;
-    let admin = shop.admin().await;
+    open_shop!(shop = TestShop::open_at(&hour_before()), admin);
     let sale = announce(&admin, deposit()).await;
     let path = format!("/api/admin/sales/{sale}");
     for (amount, currency) in [(99, "CNY"), (1_000_001, "CNY"), (0, "CNY"), (-1, "CNY"), (1_000, "USD")] {
         let wanted = json!({"deposit": {"amount": amount, "currency": currency}});
-        let refused = patch(&admin, &path, wanted).await;
+        let refused = admin.patch(&path, wanted).await;
         let field = json!([{"field": "deposit", "code": "bad_deposit"}]);
         assert_eq!((refused.status.as_u16(), &refused.json()["fields"]), (422, &field), "{amount} {currency}");
     }
     let dollars = json!({"price": {"amount": 100, "currency": "USD"}});
-    assert_eq!(patch(&admin, &path, dollars.clone()).await.status, 422, "the deposit stays");
-    let raised = patch(&admin, &path, json!({"deposit": {"amount": 1_000_000, "currency": "CNY"}})).await.json();
+    assert_eq!(admin.patch(&path, dollars.clone()).await.status, 422, "the deposit stays");
+    let raised = admin.patch(&path, json!({"deposit": {"amount": 1_000_000, "currency": "CNY"}})).await.json();
     assert_eq!(raised["sale"]["deposit"]["amount"], 1_000_000);
-    let removed = patch(&admin, &path, json!({"deposit": null})).await.json();
+    let removed = admin.patch(&path, json!({"deposit": null})).await.json();
     assert_eq!(removed["sale"]["deposit"], Value::Null);
-    assert_eq!(patch(&admin, &path, dollars).await.status, 200);
+    assert_eq!(admin.patch(&path, dollars).await.status, 200);
     let form = admin.get(&format!("/admin/sales/{sale}/edit?lang=en")).await;
     assert!(form.text().contains("name=\"deposit\"") && form.text().contains("Refundable deposit (CNY)"), "{form:?}");
 }

@@ -4,9 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn page_of_a_sale_tells_its_rules() {
-    let clock = hour_before();
-    let shop = shop_at(&clock).await;
-    let admin = shop.admin().await;
+    open_shop!(shop = TestShop::open_at(&hour_before()), admin);
     let rules = json!({"accounts_before": "2026-11-20T08:00:00Z", "one_per_address": true, "invitation": true});
     let (sale, plain) = (announce(&admin, rules).await, announce(&admin, json!({})).await);
     shop.publish();
@@ -15,25 +13,22 @@ async fn page_of_a_sale_tells_its_rules() {
         assert!(page.contains(part), "{part}");
     }
     assert!(page.contains(&format!("action=\"/en/sales/{sale}/code\"")));
-    let page = shop.visitor().get(&format!("/zh/sales/{sale}")).await.text().to_owned();
-    assert!(page.contains("参与条件") && page.contains("同一收货地址只限一个账号参与"));
-    let page = shop.visitor().get(&format!("/en/sales/{plain}")).await.text().to_owned();
-    assert!(!page.contains("Who may take part"));
+    let page = shop.visitor().get(&format!("/zh/sales/{sale}")).await;
+    assert!(page.text().contains("参与条件") && page.text().contains("同一收货地址只限一个账号参与"));
+    assert!(!shop.visitor().get(&format!("/en/sales/{plain}")).await.text().contains("Who may take part"));
 }
 
 #[tokio::test]
 async fn shopper_reads_what_is_lacking_and_comes_back_from_the_address() {
-    let (shop, _, sale) = rush(json!({"one_per_address": true, "verified_contact": true, "invitation": true})).await;
+    let (shop, sale) = rush(json!({"one_per_address": true, "verified_contact": true, "invitation": true})).await;
     let path = format!("/en/sales/{sale}/eligibility");
     let code = invitations::make(&shop, &sale, 1).await.remove(0);
     let mei = shop.shopper("mei").await;
     let page = mei.get(&path).await;
+    let new_address = format!("/en/account/addresses/new?sale={sale}");
     assert!(page.is_page(200) && page.text().contains("You don’t meet every condition yet."));
-    assert!(
-        page.text().contains(&format!("/en/account/addresses/new?sale={sale}"))
-            && page.text().contains("/en/account#mail")
-    );
-    let form = mei.get(&format!("/en/account/addresses/new?sale={sale}")).await;
+    assert!(page.text().contains(&new_address) && page.text().contains("/en/account#mail"));
+    let form = mei.get(&new_address).await;
     assert!(form.text().contains(&format!("<input type=\"hidden\" name=\"sale\" value=\"{sale}\">")));
     let saved = mei.send_form("/en/account/addresses", &format!("{}&sale={sale}", addresses::FORM)).await;
     assert!(saved.leads_to(&path), "{saved:?}");
@@ -49,7 +44,7 @@ async fn shopper_reads_what_is_lacking_and_comes_back_from_the_address() {
 
 #[tokio::test]
 async fn address_for_a_sale_without_rules_leads_back_to_its_page() {
-    let (shop, _, sale) = rush(json!({})).await;
+    let (shop, sale) = rush(json!({})).await;
     let mei = shop.shopper("mei").await;
     let form = mei.get(&format!("/en/account/addresses/new?sale={sale}")).await;
     assert!(form.text().contains(&format!("href=\"/en/sales/{sale}\"")), "{}", form.text());
@@ -61,12 +56,10 @@ async fn address_for_a_sale_without_rules_leads_back_to_its_page() {
 
 #[tokio::test]
 async fn forms_of_a_draw_and_a_waiting_room_lead_to_the_rules() {
-    let clock = hour_before();
-    let shop = shop_at(&clock).await;
-    let admin = shop.admin().await;
+    open_shop!(shop = TestShop::open_at(&hour_before()), admin);
     let queue = announce(&admin, json!({"invitation": true, "mode": "queue"})).await;
     let draw = announce(&admin, json!({"invitation": true, "mode": "draw"})).await;
-    open(&shop, &clock, &draw).await;
+    open(&shop, &draw).await;
     let mei = shop.shopper("mei").await;
     for (sale, form) in [(&queue, "place"), (&draw, "entry")] {
         let refused = mei.send_form(&format!("/zh/sales/{sale}/{form}"), "").await;
@@ -76,8 +69,7 @@ async fn forms_of_a_draw_and_a_waiting_room_lead_to_the_rules() {
 
 #[tokio::test]
 async fn staff_choose_rules_and_download_codes() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
+    open_shop!(shop, admin);
     let sale = announce(&admin, json!({"opens_at": "2099-01-01T00:00:00Z", "closes_at": null})).await;
     let edit = admin.get(&format!("/admin/sales/{sale}/edit?lang=en")).await;
     assert!(edit.text().contains("name=\"one_per_address\"") && !edit.text().contains("/codes?lang=en"));

@@ -17,9 +17,7 @@ async fn listed(who: &TestClient<'_>, path: &str, accounts: i64) -> Value {
 
 #[tokio::test]
 async fn program_reads_clusters_and_holds_and_releases_their_orders() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 10).await;
+    open_shop!(shop, admin, sale = 10);
     let groups = format!("/api/admin/sales/{sale}/clusters");
     let none = admin.get(&groups).await.json();
     assert_eq!((&none["clusters"], &none["count"], &none["next"]), (&json!([]), &json!(0), &Value::Null));
@@ -28,7 +26,7 @@ async fn program_reads_clusters_and_holds_and_releases_their_orders() {
     let (mei, wang, lin) = (shop.shopper("mei").await, shop.shopper("wang").await, shop.shopper("lin").await);
     let (order, url) = order_to(&shop, &mei, &sale, "西湖区文三路 8 号").await;
     order_to(&shop, &wang, &sale, "西湖区文三路８号").await;
-    let (alone, _) = order_to(&shop, &lin, &sale, "西湖区文三路 1 号").await;
+    order_to(&shop, &lin, &sale, "西湖区文三路 1 号").await;
     let listed = listed(&admin, &groups, 2).await;
     let group = &listed["clusters"][0];
     assert_eq!((&listed["count"], &group["members"]), (&json!(1), &json!(2)));
@@ -37,8 +35,7 @@ async fn program_reads_clusters_and_holds_and_releases_their_orders() {
     let one = admin.get(&format!("{groups}/{}", group["id"].as_str().unwrap())).await.json();
     assert_eq!((one["orders"].as_array().unwrap().len(), &one["cluster"]["members"]), (2, &json!(2)));
     assert!(!one.to_string().contains("文三路"), "recipients are masked");
-    let of =
-        admin.get(&format!("/api/admin/orders/{alone}")).await.json()["order"]["user_id"].as_str().unwrap().to_owned();
+    let of = shop.user("lin").await.id;
     assert_eq!(admin.get(&format!("{groups}/{of}")).await.problem(), problem(404, "not_found"));
 
     let act = async |verb: &str, reason: &str| {

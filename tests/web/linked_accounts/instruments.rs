@@ -1,18 +1,14 @@
 //! Accounts that pay with one card.
 
 use super::*;
-use base::clock::Clock;
 
 #[tokio::test]
 async fn accounts_that_pay_with_one_card_are_linked() {
-    let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
-    let shop = TestShop::open_at(&clock).await;
-    let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 10).await;
+    open_shop!(shop = TestShop::open_at(&Clock::manual("2026-11-21T12:00:00Z".parse().unwrap())), admin, sale = 10);
     let cards = [("mei", Some("4242")), ("wang", Some("4242")), ("lin", Some("1881")), ("zhao", None)];
     for (name, card) in cards {
         let who = shop.shopper(name).await;
-        let url = who.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+        let (_, url) = who.order(&sale).await;
         let begun = who.post(&format!("{url}/payments?lang=en"), json!({})).await.json();
         let cashier = begun["checkout_url"].as_str().unwrap().to_owned();
         let shown = who.get(&cashier).await;
@@ -20,19 +16,17 @@ async fn accounts_that_pay_with_one_card_are_linked() {
         let pay = card.map_or_else(|| format!("{cashier}/pay"), |card| format!("{cashier}/pay?card={card}"));
         assert_eq!(who.send_form(&pay, "").await.status, 303);
         // The shop of this test has no socket, so the webhook waits for another attempt. The test delivers it by hand.
-        clock.advance(std::time::Duration::from_secs(2));
+        shop.advance(std::time::Duration::from_secs(2));
         let queued = shop.webhooks_of(begun["payment"]["id"].as_str().unwrap()).await;
         assert_eq!(queued["data"]["instrument"].as_str(), card.map(|card| format!("card {card}")).as_deref());
         for _ in 0..2 {
-            assert_eq!(
-                shop.report(&format!("msg_{name}"), "payment.captured", queued["data"].clone()).await.status,
-                204
-            );
+            let told = shop.report(&format!("msg_{name}"), "payment.captured", queued["data"].clone()).await;
+            assert_eq!(told.status, 204);
         }
         assert_eq!(who.get(&url).await.json()["order"]["status"], "paid");
         let export = who.get("/api/account/export").await.json();
-        let noted: Vec<&Value> =
-            export["signals"].as_array().unwrap().iter().filter(|link| link["kind"] == "instrument").collect();
+        let signals = export["signals"].as_array().unwrap().iter();
+        let noted: Vec<&Value> = signals.filter(|link| link["kind"] == "instrument").collect();
         assert_eq!(noted.len(), usize::from(card.is_some()), "{export}");
         assert!(noted.iter().all(|link| link["sale_id"] == sale && !link["digest"].to_string().contains("4242")));
     }
