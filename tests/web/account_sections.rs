@@ -17,7 +17,7 @@ fn state<'a>(page: &'a TestResponse, name: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn folded_sections_say_how_things_are() {
+async fn folded_sections_say_how_things_are_and_hold_the_anchors_of_other_pages() {
     open_shop!(shop, [mei]);
     shop.log_in("mei", "correct horse").await;
     let page = mei.get("/en/account").await;
@@ -27,6 +27,10 @@ async fn folded_sections_say_how_things_are() {
     assert_eq!(state(&page, "Your devices"), "2");
     assert_eq!(state(&page, "Two-step verification"), "Off");
     assert_eq!(state(&page, "Email"), "None");
+    // A browser unfolds a section if the address names an element inside it, not the section itself.
+    for anchor in ["password-form", "second-factor", "passkeys", "sessions", "mail", "push", "data", "delete"] {
+        assert!(page.text().contains(&format!(r#"<div class="inside" id="{anchor}">"#)), "{anchor}");
+    }
 
     assert!(mei.send_form("/zh/account/addresses", addresses::FORM).await.leads_to("/zh/account/addresses?done=saved"));
     assert_eq!(state(&mei.get("/zh/account").await, "收货地址"), "1 个");
@@ -46,14 +50,4 @@ async fn section_with_a_failed_form_is_unfolded_and_keeps_what_was_typed() {
     }
     assert_eq!(unfolded(&mei.get("/en/account?done=mail").await), ["mail"]);
     assert_eq!(unfolded(&mei.get("/en/account?done=session").await), ["sessions"]);
-}
-
-#[tokio::test]
-async fn anchors_of_other_pages_lie_inside_their_sections() {
-    let shop = TestShop::open().await;
-    let page = shop.shopper("mei").await.get("/en/account").await;
-    // A browser unfolds a section if the address names an element inside it, not the section itself.
-    for anchor in ["password-form", "second-factor", "passkeys", "sessions", "mail", "push", "data", "delete"] {
-        assert!(page.text().contains(&format!(r#"<div class="inside" id="{anchor}">"#)), "{anchor}");
-    }
 }

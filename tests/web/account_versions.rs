@@ -2,18 +2,10 @@
 
 use super::*;
 
-/// The shop's first owner and a second one.
-macro_rules! two_owners {
-    ($shop:ident, $one:ident, $other:ident) => {
-        let $shop = TestShop::open().await;
-        let $one = $shop.admin().await;
-        let $other = $shop.staff(&$one, "lan", Role::Admin).await;
-    };
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_changes_of_one_version_of_a_role_one_is_refused() {
-    two_owners!(shop, one, other);
+    open_shop!(shop, one);
+    let other = shop.staff(&one, "lan", Role::Admin).await;
     shop.staff(&one, "sven", Role::Viewer).await;
     let id = shop.user("sven").await.id;
     let (read, path) = (format!("/api/admin/users/{id}"), format!("/api/admin/staff/{id}"));
@@ -42,7 +34,8 @@ async fn of_two_changes_of_one_version_of_a_role_one_is_refused() {
 
 #[tokio::test]
 async fn form_of_an_outdated_role_changes_nothing_and_shows_the_present_one() {
-    two_owners!(shop, one, other);
+    open_shop!(shop, one);
+    let other = shop.staff(&one, "lan", Role::Admin).await;
     shop.staff(&one, "sven", Role::Viewer).await;
     let user = shop.user("sven").await;
     let (form, version) = (format!("/admin/staff/{}/role", user.id), user.version);
@@ -66,7 +59,8 @@ async fn form_of_an_outdated_role_changes_nothing_and_shows_the_present_one() {
 
 #[tokio::test]
 async fn policy_of_an_outdated_version_is_not_changed() {
-    two_owners!(shop, one, other);
+    open_shop!(shop, one);
+    let other = shop.staff(&one, "lan", Role::Admin).await;
     shop.execute("UPDATE users SET second_factor = 'x' WHERE role = 'admin'").await;
     let path = "/api/admin/staff-policy";
     let policy = |required: bool| json!({"second_factor_required": required});

@@ -52,9 +52,8 @@ async fn form_keeps_what_was_computed_for_it() {
     assert!(free.is_page(200), "{free:?}");
     assert!(!free.text().contains("data-puzzle") && !free.text().contains("/register."), "{free:?}");
     let page = shop.visitor().send("GET", "/en/register", &forwarded, "").await;
-    for words in ["data-puzzle=", "/static/register.", "data-worker=\"/static/proof.", "send it after"] {
-        assert!(page.text().contains(words), "{words}: {page:?}");
-    }
+    let parts = ["data-puzzle=", "/static/register.", "data-worker=\"/static/proof.", "send it after"];
+    assert_contains(page.text(), &parts);
     let challenge = page.value_of("challenge");
     let send = async |name: &str, proof: &str| {
         let form = format!("username={name}&password=correct+horse&challenge={challenge}&proof={proof}");

@@ -5,10 +5,14 @@ use super::*;
 pub const FORM: &str =
     "recipient=Mei&phone=13800138000&country=CN&region=Zhejiang&city=Hangzhou&line1=Wensan+Road+1&postal_code=310000";
 
-/// A body with an address.
+/// A body with an address of delivery. All spellings of one house count as the same.
+pub fn delivery(line1: &str, recipient: &str) -> Value {
+    json!({"address": {"recipient": recipient, "phone": "13800138000", "country": "CN", "region": "浙江省",
+        "city": "杭州市", "line1": line1, "postal_code": "310000"}})
+}
+
 fn address(recipient: &str) -> Value {
-    json!({"address": {"recipient": recipient, "phone": "13800138000", "country": "CN", "region": "浙江省", "city": "杭州市",
-        "line1": "文三路 1 号"}})
+    delivery("文三路 1 号", recipient)
 }
 
 #[tokio::test]

@@ -70,9 +70,8 @@ async fn refund_beyond_the_bound_waits_for_a_second_person() {
     let form = "amount=1500&to=wallet&reason=scratched+lid&message=So+sorry&confirm=yes";
     let form = sven.send_form(&format!("/admin/orders/{order}/refund-part?lang=en"), form).await;
     assert!(form.is_page(409) && form.text().contains("waits for a second person"), "{form:?}");
-    for kept in ["value=\"1500\"", "scratched lid", "So sorry", "<option value=\"wallet\" selected>"] {
-        assert!(form.text().contains(kept), "{kept}: {}", form.text());
-    }
+    let parts = ["value=\"1500\"", "scratched lid", "So sorry", "<option value=\"wallet\" selected>"];
+    assert_contains(form.text(), &parts);
     let long = format!("reason={}&confirm=yes", "y".repeat(501));
     let declined = format!("/admin/orders/approvals/{}/decline?lang=en", path.rsplit('/').next().unwrap());
     let declined = sven.send_form(&declined, &long).await;
@@ -106,8 +105,8 @@ async fn refund_beyond_the_bound_waits_for_a_second_person() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_who_approve_at_once_one_begins_the_refund() {
     open_shop!(shop = TestShop::open_with(|config| config.second_person_above = Some(0)), admin, [mei], sale = 5);
-    let (sven, sara) =
-        (shop.staff(&admin, "sven", Role::Support).await, shop.staff(&admin, "sara", Role::Support).await);
+    let sven = shop.staff(&admin, "sven", Role::Support).await;
+    let sara = shop.staff(&admin, "sara", Role::Support).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     for _ in 0..5 {
         let path = waits(&sven.post(&at(&order, "refund-part"), part(100, "wallet")).await);
@@ -296,9 +295,7 @@ async fn staff_ask_approve_and_decline_by_form() {
     let declined = admin.send_form(&decline, "reason=no+photograph&confirm=yes").await;
     assert!(declined.leads_to(&format!("{list}&done=decline")), "{declined:?}");
     let page = sven.get(&format!("{own}?lang=en")).await;
-    for words in ["Declined", "no photograph"] {
-        assert!(page.text().contains(words), "the requester sees why: {page:?}");
-    }
+    assert_contains(page.text(), &["Declined", "no photograph"]);
     assert_eq!(refund(&shop).await, 0);
 
     sven.send_form(&format!("{own}/refund-part?lang=en"), "amount=1500&to=wallet&reason=x&confirm=yes").await;

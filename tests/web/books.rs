@@ -25,12 +25,6 @@ fn line(name: &str, opening: i64, debits: i64, credits: i64, closing: i64) -> (S
     (name.to_owned(), opening, debits, credits, closing)
 }
 
-/// What the audit finds wrong with the sums of days.
-async fn audited(shop: &TestShop) -> Vec<String> {
-    let checks = shop.parts.audit().check_once().await.unwrap();
-    checks.into_iter().find(|check| check.promise.contains("closed days")).unwrap().violations
-}
-
 #[tokio::test]
 async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
     open_shop!(shop = TestShop::open_at(&Clock::manual("2026-11-10T12:00:00Z".parse().unwrap())), admin, [mei]);
@@ -50,10 +44,8 @@ async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
 
     shop.advance(DAY);
     let admin = shop.log_in("admin", &password).await;
-    assert_eq!(
-        admin.post(&format!("/api/admin/orders/{theirs}/refund"), json!({"reason": "broken"})).await.status,
-        200
-    );
+    let refund = format!("/api/admin/orders/{theirs}/refund");
+    assert_eq!(admin.post(&refund, json!({"reason": "broken"})).await.status, 200);
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
     shop.advance(Duration::from_secs(60));
 
@@ -75,13 +67,13 @@ async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
     check().await;
     while shop.parts.store.books().close().await.unwrap() {}
     check().await;
-    assert_eq!(audited(&shop).await, Vec::<String>::new());
+    assert_eq!(shop.violations("closed days").await, Vec::<String>::new());
     assert_eq!(shop.execute("UPDATE book_days SET credits = credits + 1 WHERE account = 'shop'").await, 1);
-    let wrong = audited(&shop).await;
+    let wrong = shop.violations("closed days").await;
     let day = "2026-11-11 of shop in CNY: 0 debits and 399801 credits";
     assert!(wrong.len() == 1 && wrong[0].starts_with(day), "{wrong:?}");
     shop.execute("DELETE FROM book_days").await;
-    let wrong = audited(&shop).await;
+    let wrong = shop.violations("closed days").await;
     assert!(wrong.len() == 1 && wrong[0] == "money moved on 2026-11-10, which has no sums", "{wrong:?}");
     assert_eq!(lines(&admin, "from=2026-11-12").await[0].1, 0, "the days that are over are read from their sums");
     let shop_balance = shop.parts.store.wallet().balance(LedgerAccount::Shop).await.unwrap();
@@ -144,7 +136,7 @@ async fn capture_of_a_wrong_amount_is_held_until_it_is_refunded_or_settled() {
         ("kept_charge", "shop", "", "0.70"),
     ];
     assert_eq!(moved, expected);
-    assert_eq!(audited(&shop).await, Vec::<String>::new());
+    assert_eq!(shop.violations("closed days").await, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -184,9 +176,7 @@ async fn page_of_the_books_names_what_is_wrong() {
     assert!(wrong.is_page(422) && wrong.text().contains("value=\"x\""), "{wrong:?}");
     assert!(wrong.text().contains("from-wrong"), "{wrong:?}");
     let page = admin.get("/admin/orders/books?lang=en&from=2000-01-01&to=2999-01-01").await;
-    for words in ["Users’ wallets", "¥123.45", "journal.csv%3Ffrom%3D2000-01-01%26to%3D2999-01-01"] {
-        assert!(page.text().contains(words), "{words}: {page:?}");
-    }
+    assert_contains(page.text(), &["Users’ wallets", "¥123.45", "journal.csv%3Ffrom%3D2000-01-01%26to%3D2999-01-01"]);
     assert!(admin.get("/admin/orders/books?lang=zh").await.text().contains("账目"));
     assert!(admin.get("/admin/orders?lang=en").await.text().contains("/admin/orders/books?lang=en"));
     let viewer = shop.staff(&admin, "gus", Role::Viewer).await;

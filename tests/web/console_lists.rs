@@ -98,7 +98,7 @@ async fn sale_is_in_the_list_that_reports_about_it() {
 }
 
 #[tokio::test]
-async fn pages_that_became_tabs_leave_redirects() {
+async fn pages_that_became_tabs_and_addresses_with_a_slash_redirect() {
     open_shop!(shop, admin);
     for (page, tab) in [
         ("/admin/orders/approvals", "/admin/orders?show=approvals"),
@@ -117,6 +117,8 @@ async fn pages_that_became_tabs_leave_redirects() {
         }
     }
     assert!(admin.get("/admin/dead-letters?lang=en").await.leads_to("/admin/system?lang=en"));
+    assert!(admin.get("/admin/").await.leads_to("/admin"), "an address with a slash");
+    assert!(admin.get("/admin/?lang=zh").await.leads_to("/admin?lang=zh"));
 }
 
 #[tokio::test]

@@ -101,9 +101,7 @@ async fn decisions_that_differ_are_told_with_the_reason() {
     }
     assert_eq!((&comparison["refused_here"], &comparison["refused_there"]), (&json!(3), &json!(1)));
     let page = admin.get(&format!("/admin/sales/{sale}/decisions?lang=en")).await.text().to_owned();
-    for words in ["Nothing was sold beyond the stock of 50.", "Refused: over the limit"] {
-        assert!(page.contains(words), "{page}");
-    }
+    assert_contains(&page, &["Nothing was sold beyond the stock of 50.", "Refused: over the limit"]);
     // A customer who was named is measured by the rules about accounts.
     let rules = json!({"verified_contact": true});
     let edited = admin.patch(&format!("/api/admin/sales/{sale}"), rules).await;

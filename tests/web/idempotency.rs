@@ -1,5 +1,6 @@
 //! Requests that are sent again with their idempotency key.
 
+use super::addresses::delivery;
 use super::goods::form;
 use super::*;
 
@@ -72,23 +73,17 @@ async fn committed_change_is_answered_as_done_while_the_catalogue_cannot_be_read
 }
 
 #[tokio::test]
-async fn refused_request_frees_its_key() {
+async fn key_is_free_after_a_refusal_and_taken_while_its_request_is_under_way() {
     open_shop!(shop, admin, sale = 100);
     let path = format!("/api/admin/sales/{sale}/top-up");
     assert_eq!(admin.post_keyed(&path, "key", json!({"units": 0})).await.problem(), problem(422, "invalid"));
     assert_eq!(admin.post_keyed(&path, "key", json!({"units": 7})).await.status, 200);
     assert_eq!(shop.total(&sale).await, 107);
-}
 
-#[tokio::test]
-async fn request_under_way_is_not_begun_again() {
-    open_shop!(shop, admin, sale = 100);
-    let path = format!("/api/admin/sales/{sale}/top-up");
-    assert_eq!(admin.post_keyed(&path, "key", json!({"units": 7})).await.status, 200);
     shop.execute("UPDATE idempotency_keys SET status = NULL, running_until_ms = 9000000000000").await;
     let second = admin.post_keyed(&path, "key", json!({"units": 7})).await;
     assert_eq!((second.problem(), second.header("retry-after")), (problem(409, "request_under_way"), "1"));
-    assert_eq!(shop.total(&sale).await, 107);
+    assert_eq!(shop.total(&sale).await, 107, "it is not begun again");
 }
 
 #[tokio::test]
@@ -106,8 +101,7 @@ async fn simultaneous_requests_with_one_key_take_effect_once() {
 #[tokio::test]
 async fn keys_of_accounts_are_apart_and_go_with_the_account() {
     let shop = TestShop::open().await;
-    let address = json!({"address": {"recipient": "Mei", "phone": "+86 138 0013 8000", "country": "CN", "region": "上海市",
-        "city": "上海市", "line1": "南京路 1 号", "line2": "", "postal_code": "200000"}});
+    let address = delivery("南京路 1 号", "Mei");
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
     let first = mei.post_keyed("/api/addresses", "same", address.clone()).await;
     assert_eq!(first.status, 201, "{first:?}");

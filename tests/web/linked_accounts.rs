@@ -4,17 +4,12 @@ mod api;
 mod appeals;
 mod instruments;
 
+use super::addresses::delivery;
 use super::support::{assert_audit_finds_nothing, paid_order, pay};
 use super::*;
 use domain::{OrderId, SaleId};
 
 const REASON: &str = "five accounts, one address";
-
-/// An address of delivery. All spellings of one house count as the same.
-fn delivery(line1: &str, recipient: &str) -> Value {
-    json!({"address": {"recipient": recipient, "phone": "13800138000", "country": "CN", "region": "浙江省",
-        "city": "杭州市", "line1": line1, "postal_code": "310000"}})
-}
 
 /// A paid order that goes to an address. Returns its id, and the address of its status.
 async fn order_to(shop: &TestShop, who: &TestClient<'_>, sale: &str, line1: &str) -> (String, String) {

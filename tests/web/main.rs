@@ -225,6 +225,14 @@ impl TestShop {
         control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
     }
 
+    /// What the audit finds wrong with promises that have these words.
+    async fn violations(&self, promise: &str) -> Vec<String> {
+        let checks = self.parts.audit().check_once().await.unwrap().into_iter();
+        let checks: Vec<_> = checks.filter(|check| check.promise.contains(promise)).collect();
+        assert!(!checks.is_empty(), "nothing promises {promise}");
+        checks.into_iter().flat_map(|check| check.violations).collect()
+    }
+
     /// Runs a statement without going through the shop. Returns the number of changed rows.
     async fn execute(&self, sql: impl Into<String>) -> u64 {
         let mut connection = AnyConnection::connect(&sqlite_in(self.dir.path())).await.unwrap();
@@ -598,6 +606,13 @@ impl TestResponse {
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
     let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("no {begin} in {text}"));
     rest.split(end).next().unwrap()
+}
+
+#[track_caller]
+fn assert_contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
 }
 
 fn behind_a_proxy(config: &mut Config) {

@@ -1,6 +1,7 @@
 //! Recipients of orders: masked everywhere, in full for a reason that is logged, and in exports of roles that deliver
 //! or help.
 
+use super::addresses::delivery;
 use super::support::pay;
 use super::*;
 
@@ -9,9 +10,7 @@ const SECRETS: [&str; 4] = ["王小美", "13800138000", "文三路", "310000"];
 /// An unpaid order with an address. Returns its id, and the address of its status.
 async fn unpaid_order(who: &TestClient<'_>, sale: &str) -> (String, String) {
     let (order, url) = who.order(sale).await;
-    let address = json!({"address": {"recipient": "王小美", "phone": "13800138000", "country": "CN",
-        "region": "浙江省", "city": "杭州市", "line1": "文三路 1 号", "postal_code": "310000"}});
-    assert_eq!(who.put(&format!("{url}/address"), address).await.status, 200);
+    assert_eq!(who.put(&format!("{url}/address"), delivery("文三路 1 号", SECRETS[0])).await.status, 200);
     (order, url)
 }
 

@@ -5,8 +5,6 @@ use std::time::Duration;
 use super::tokens::TestProgram;
 use super::*;
 
-const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
-
 impl TestShop {
     /// The server of another shop.
     async fn other_shop(&self, admin: &TestClient<'_>) -> TestProgram<'_> {
@@ -15,12 +13,7 @@ impl TestShop {
 
     /// A sale that only these accounts may take part in.
     async fn sale_for(&self, admin: &TestClient<'_>, rules: Value) -> String {
-        let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
-        let goods = admin.post("/api/admin/goods", goods).await.json();
-        let mut sale = json!({"goods_id": goods["goods"]["id"], "price": {"amount": 100, "currency": "CNY"}, "total": 10,
-            "per_user_limit": 2, "opens_at": "2099-01-01T00:00:00Z"});
-        sale.as_object_mut().unwrap().extend(rules.as_object().cloned().unwrap());
-        let sale = admin.post("/api/admin/sales", sale).await.json()["sale"]["id"].as_str().unwrap().to_owned();
+        let sale = admin.announce(rules).await;
         assert_eq!(admin.post(&format!("/api/admin/sales/{sale}/start"), json!({})).await.status, 200);
         self.parts.gate.refresh().await;
         sale
@@ -91,12 +84,10 @@ async fn forged_expired_and_foreign_entries_are_refused() {
 async fn wrong_facts_about_a_customer_are_named() {
     open_shop!(shop, admin);
     let program = shop.other_shop(&admin).await;
-    let wrong =
-        json!({"id": "a b", "since": "2999-01-01T00:00:00Z", "sale": "99", "return_url": "javascript:alert(1)"});
+    let (since, url) = ("2999-01-01T00:00:00Z", "javascript:alert(1)");
+    let wrong = json!({"id": "a b", "since": since, "sale": "99", "return_url": url});
     let refused = program.post("/api/v1/shoppers", wrong).await;
-    let fields: Vec<_> =
-        refused.json()["fields"].as_array().unwrap().iter().map(|field| field["field"].clone()).collect();
-    assert_eq!(fields, ["id", "since", "sale", "return_url"].map(Value::from).to_vec());
+    assert_eq!(refused.fields(), ["id", "since", "sale", "return_url"]);
     // The ids of visitors whom nobody names: naming one would be signing in as them.
     let anonymous = json!({"id": "anonymous-0123"});
     assert_eq!(program.post("/api/v1/shoppers", anonymous).await.problem(), problem(422, "invalid"));
@@ -104,11 +95,10 @@ async fn wrong_facts_about_a_customer_are_named() {
         let body = json!({"id": "1", "return_url": url});
         assert_eq!(program.post("/api/v1/shoppers", body).await.problem(), problem(422, "invalid"), "{url}");
     }
-    assert_eq!(
-        shop.visitor().post("/api/v1/shoppers", json!({"id": "1"})).await.problem(),
-        problem(401, "bad_api_token")
-    );
-    assert_eq!(admin.post("/api/v1/shoppers", json!({"id": "1"})).await.problem(), problem(401, "bad_api_token"));
+    for who in [&shop.visitor(), &admin] {
+        let refused = who.post("/api/v1/shoppers", json!({"id": "1"})).await;
+        assert_eq!(refused.problem(), problem(401, "bad_api_token"));
+    }
 }
 
 #[tokio::test]
@@ -118,30 +108,16 @@ async fn account_of_a_customer_has_no_password_and_no_place_in_the_staff() {
     let named = name(&program, json!({"id": "mei@shop.example"})).await;
     let other = name(&program, json!({"id": "Mei@shop.example"})).await;
     assert_ne!(named["shopper"]["account"], other["shopper"]["account"], "the other shop's ids are its own");
-    for (username, password) in
-        [("ext:mei@shop.example", "none"), ("ext:mei@shop.example", ""), ("mei@shop.example", "none")]
-    {
-        let refused = shop.visitor().post("/api/login", json!({"username": username, "password": password})).await;
+    let known = "ext:mei@shop.example";
+    for (username, password) in [(known, "none"), (known, ""), ("mei@shop.example", "none")] {
+        let refused = shop.visitor().try_log_in(username, password).await;
         assert_eq!(refused.problem(), problem(401, "bad_credentials"), "{username}");
     }
     let id = named["shopper"]["account"].as_str().unwrap();
-    let appoint = admin
-        .send(
-            "PATCH",
-            &format!("/api/admin/staff/{id}"),
-            &[("content-type", "application/json")],
-            r#"{"role":"admin"}"#,
-        )
-        .await;
+    let appoint = admin.patch(&format!("/api/admin/staff/{id}"), json!({"role": "admin"})).await;
     assert_eq!(appoint.problem(), problem(403, "not_allowed"));
-    let form = admin
-        .send(
-            "POST",
-            "/admin/staff/appoint?lang=en",
-            &[FORM],
-            "username=ext%3Amei%40shop.example&role=admin&confirm=yes",
-        )
-        .await;
+    let form = "username=ext%3Amei%40shop.example&role=admin&confirm=yes";
+    let form = admin.send_form("/admin/staff/appoint?lang=en", form).await;
     assert!(form.is_page(403), "{form:?}");
 }
 

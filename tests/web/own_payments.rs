@@ -66,25 +66,24 @@ async fn order_has_a_bounded_number_of_payments() {
 #[tokio::test]
 async fn declined_payment_is_shown_until_the_next_attempt() {
     open_shop!(shop, admin, [mei], sale = 2);
-    let bought = mei.buy(&sale, 1).await.json();
-    let url = bought["status_url"].as_str().unwrap();
-    let page = format!("/en/orders/{sale}/{}", bought["order"]["id"].as_str().unwrap());
+    let (order, url) = mei.order(&sale).await;
+    let page = format!("/en/orders/{sale}/{order}");
     let words = "The payment was declined, and nothing was charged.";
     let begin = async || {
-        let begun = mei.begin_payment(url).await;
+        let begun = mei.begin_payment(&url).await;
         begun["payment"]["id"].as_str().unwrap().parse::<PaymentId>().unwrap()
     };
     let first = begin().await;
     assert!(!mei.get(&page).await.text().contains(words));
     shop.decline_payment(first).await;
     assert!(mei.get(&page).await.text().contains(words));
-    assert_eq!(mei.get(url).await.json()["order"]["payment_declined"], json!(true));
+    assert_eq!(mei.get(&url).await.json()["order"]["payment_declined"], json!(true));
     assert!(mei.get("/en/orders").await.text().contains("· Payment declined"));
     let second = begin().await;
     assert!(!mei.get(&page).await.text().contains(words), "another attempt is under way");
     shop.decline_payment(second).await;
     shop.make_payment(begin().await).await;
-    assert_eq!(mei.get(url).await.json()["order"]["payment_declined"], Value::Null);
+    assert_eq!(mei.get(&url).await.json()["order"]["payment_declined"], Value::Null);
     let paid = mei.get(&page).await;
     assert!(!paid.text().contains(words) && !mei.get("/en/orders").await.text().contains("Payment declined"));
     let next = ["What happens next", "Add a delivery address so the shop can send it", "/en/about#contact"];
@@ -118,8 +117,7 @@ async fn wallet_payment_and_its_replay_have_the_address_of_the_payment() {
     wallet::fill(&shop, &mei, 200_000).await;
     let sale = shop.open_sale(&admin, 2).await;
     let (_, url) = mei.order(&sale).await;
-    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
-    let pay = async || mei.send("POST", &format!("{url}/payments"), &headers, r#"{"from":"wallet"}"#).await;
+    let pay = async || mei.post_keyed(&format!("{url}/payments"), "k", json!({"from": "wallet"})).await;
     let (first, replayed) = (pay().await, pay().await);
     let (path, payment) = read_back(&mei, &first).await;
     assert_eq!((&payment["provider"], &payment["status"]), (&json!("wallet"), &json!("captured")));

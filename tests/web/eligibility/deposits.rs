@@ -114,8 +114,7 @@ async fn deposits_come_back_when_the_sale_is_over() {
     give_back(&shop).await;
     assert_eq!((wallet(&late).await, wallet(&none).await), ((0, DEPOSIT), (0, DEPOSIT)));
     end(&shop, &sale).await;
-    let checks = shop.parts.audit().check_once().await.unwrap();
-    let outlasting: Vec<_> = checks.into_iter().flat_map(|check| check.violations).collect();
+    let outlasting = shop.violations("").await;
     assert_eq!(outlasting.len(), 2, "{outlasting:?}");
     assert!(outlasting[0].contains("is over and still has a deposit of"), "{outlasting:?}");
     give_back(&shop).await;
@@ -242,9 +241,7 @@ async fn pages_tell_of_the_deposit_and_lead_through_the_top_up_back() {
     assert_eq!((buy.status.as_u16(), buy.header("location")), (303, rules.as_str()));
     let page = mei.get(&rules).await;
     let link = format!("href=\"/en/wallet?sale={sale}\"");
-    for words in ["<strong>¥10</strong>", "It comes back in full", "Please top up first", &link] {
-        assert!(page.text().contains(words), "{words}: {page:?}");
-    }
+    assert_contains(page.text(), &["<strong>¥10</strong>", "It comes back in full", "Please top up first", &link]);
     let top_up = mei.get(&format!("/en/wallet?sale={sale}")).await;
     let hidden = format!("<input type=\"hidden\" name=\"sale\" value=\"{sale}\">");
     assert!(top_up.text().contains("value=\"2.50\"") && top_up.text().contains(&hidden), "{top_up:?}");

@@ -9,9 +9,7 @@ async fn page_of_a_sale_tells_its_rules() {
     let (sale, plain) = (announce(&admin, rules).await, announce(&admin, json!({})).await);
     shop.publish();
     let page = shop.visitor().get(&format!("/en/sales/{sale}")).await.text().to_owned();
-    for part in ["Nov 20 08:00", "One account per delivery address.", "You have an invitation code"] {
-        assert!(page.contains(part), "{part}");
-    }
+    assert_contains(&page, &["Nov 20 08:00", "One account per delivery address.", "You have an invitation code"]);
     assert!(page.contains(&format!("action=\"/en/sales/{sale}/code\"")));
     let page = shop.visitor().get(&format!("/zh/sales/{sale}")).await;
     assert!(page.text().contains("参与条件") && page.text().contains("同一收货地址只限一个账号参与"));
