@@ -82,7 +82,7 @@ async fn staff_fund_watch_and_stop_a_packet() {
     let to = funded.header("location").to_owned();
     assert!(funded.status == 303 && to.ends_with("done=fund"), "{funded:?}");
     let page = admin.get(&to).await;
-    assert!(page.text().contains("The red-packet rain has started") && page.text().contains("5,000"), "{page:?}");
+    assert!(page.text().contains("The red packet drop has started") && page.text().contains("5,000"), "{page:?}");
     let stop = to.split('?').next().unwrap().to_owned() + "/stop?lang=en";
     assert!(admin.send_form(&stop, "").await.is_page(422), "stopping needs a confirmation");
     assert_eq!(admin.send_form(&stop, "confirm=yes").await.status, 303);
