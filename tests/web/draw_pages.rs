@@ -38,7 +38,7 @@ async fn lists_and_pages_say_that_a_sale_is_a_draw() {
         let site = sale_pages::Site {
             origin: "",
             shop: &shop.parts.catalogue.settings(),
-            made_at: clock.now(),
+            made_at: shop.parts.clock.now(),
             categories: &[],
             answers: &Default::default(),
             shipping: &Default::default(),

@@ -21,7 +21,7 @@ fn modes(folder: &Path, found: &mut Vec<(String, u32)>) {
 #[tokio::test]
 async fn files_of_the_data_directory_are_readable_by_their_owner_only() {
     open_shop!(shop, admin);
-    let path = format!("/api/admin/goods/{}/image", admin.add_phone().await);
+    let path = format!("/api/admin/goods/{}/image", admin.new_goods().await);
     assert_eq!(admin.send("PUT", &path, &[("content-type", "image/png")], png(64, 64)).await.status, 200);
     let mut found = Vec::new();
     modes(shop.dir.path(), &mut found);

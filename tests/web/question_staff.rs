@@ -4,7 +4,6 @@ use super::*;
 use domain::Locale;
 use store::{AskOutcome, NewQuestion};
 
-const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// A shop, where mei asked about a sale.
 async fn asked(shop: &TestShop) -> (TestClient<'_>, TestClient<'_>, String, String) {

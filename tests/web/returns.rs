@@ -400,15 +400,15 @@ async fn audit_finds_goods_that_came_back_without_their_refund() {
     let (shop, sale) = TestShop::open().await.selling(5).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let (order, _) = accepted_return(&shop, &admin, &mei, &sale).await;
-    assert_eq!(shop.violations().await, Vec::<String>::new());
+    assert_eq!(shop.violations("").await, Vec::<String>::new());
     let set = |columns: &str| format!("UPDATE goods_returns SET {columns} WHERE order_id = '{order}'");
     shop.execute(format!("UPDATE orders SET return_state = 'received' WHERE id = '{order}'")).await;
-    assert_eq!(shop.violations().await, [format!("the goods of order {order} came back without their refund")]);
+    assert_eq!(shop.violations("").await, [format!("the goods of order {order} came back without their refund")]);
     shop.execute(set("received_at_ms = 1, received_by = 'x', restocked = 1, refund_id = 'x'")).await;
-    let found = shop.violations().await;
+    let found = shop.violations("").await;
     assert!(found.contains(&format!("order {order} is paid although its units went back on sale")), "{found:?}");
     shop.execute(format!("UPDATE orders SET return_state = 'accepted', status = 'cancelled' WHERE id = '{order}'"))
         .await;
-    let found = shop.violations().await;
+    let found = shop.violations("").await;
     assert!(found.contains(&format!("order {order} is cancelled, its return is accepted")), "{found:?}");
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 
-const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// A draft. Returns its address in the API.
 async fn draft(admin: &TestClient<'_>) -> String {

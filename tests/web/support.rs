@@ -64,12 +64,6 @@ pub async fn assert_audit_finds_nothing(shop: &TestShop) {
 }
 
 impl TestShop {
-    /// What the audit finds.
-    pub async fn violations(&self) -> Vec<String> {
-        let checks = self.parts.audit().check_once().await.unwrap();
-        checks.into_iter().flat_map(|check| check.violations).collect()
-    }
-
     /// Cancels overdue orders and releases their units, as data control does each second.
     pub async fn expire(&self) {
         let expiry = self.parts.expiry();

@@ -6,7 +6,6 @@ use super::security::kind;
 use super::*;
 use domain::Scope;
 
-const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// A program with a token.
 pub(super) struct TestProgram<'a> {

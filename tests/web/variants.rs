@@ -3,7 +3,6 @@
 use super::goods::{MULTIPART, form};
 use super::*;
 
-const JSON: (&str, &str) = ("content-type", "application/json");
 
 impl TestClient<'_> {
     async fn add_goods(&self, en: &str) -> String {
