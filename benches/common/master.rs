@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::Bucket;
-use domain::sale::{Rush, SaleState};
-use domain::{Currency, GoodsId, Money, Sale, SaleId, SaleMode, Window};
+use domain::sale::SaleState;
+use domain::{Currency, GoodsId, Money, Sale, SaleId};
 use engine::catalogue::Catalogue;
 use engine::redis::connection::RedisConnection;
 use engine::stock::load::LoadOptions;
 use engine::stock::redis::RedisStock;
-use store::{Allotment, Store};
+use store::{Allotment, SaleDraft, Store};
 
 /// The script of the first source article: one claim per call, without users.
 /// KEYS 1 sale hash; ARGV 1 units; returns the units granted, 0 when there are not enough.
@@ -27,25 +27,9 @@ const FIRST_SALE: i64 = 900_000_000;
 
 /// The `n`th sale of a benchmark: live, one unit per user, nothing sold.
 pub fn sale(n: i64, total: u64) -> Sale {
-    Sale {
-        shadow: false,
-        eligibility: Default::default(),
-        spread_seed: None,
-        id: SaleId(FIRST_SALE + n),
-        goods_id: GoodsId(1),
-        price: Money::new(100, Currency::CNY),
-        list_price: None,
-        total: total as i64,
-        sold: 0,
-        granted: 0,
-        per_user_limit: 1,
-        window: Window { opens_at: None, closes_at: None },
-        rush: Rush::default(),
-        mode: SaleMode::Rush,
-        state: SaleState::Live,
-        version: 1,
-        epoch: 1,
-    }
+    let (price, total) = (Money::new(100, Currency::CNY), total as i64);
+    let draft = SaleDraft { goods_id: GoodsId(1), price, total, per_user_limit: 1, ..SaleDraft::blank() };
+    Sale { epoch: 1, ..draft.sale(SaleId(FIRST_SALE + n), SaleState::Live) }
 }
 
 /// The shop's Redis stock. It never reads these sales from the database.

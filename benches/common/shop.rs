@@ -1,5 +1,6 @@
 //! The measured shop: its processes, and sales and shoppers created for it.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use anyhow::{Context, ensure};
 use base::clock::Clock;
 use base::config::Config;
 use control::sales_admin::SaleCommand;
-use domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, Window};
+use domain::{Bilingual, Currency, Money, SaleId, UserId};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use seckill::app::Services;
 use store::{self, GoodsDraft, SaleDraft, SaveOptions, User};
@@ -52,10 +53,15 @@ impl RoleProcess {
 
     /// A memory line of `/proc/<pid>/status` in MiB: `VmRSS` is current, `VmHWM` the maximum.
     pub fn memory(&self, line: &str) -> anyhow::Result<f64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
-        let value = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(':')).context("a line of status")?;
-        Ok(value.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
+        memory(&Path::new("/proc").join(self.id().to_string()), line)
     }
+}
+
+/// A memory line of the process in this folder of `/proc`, in MiB.
+pub fn memory(process: &Path, line: &str) -> anyhow::Result<f64> {
+    let text = std::fs::read_to_string(process.join("status"))?;
+    let value = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(':')).context("a line of status")?;
+    Ok(value.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
 }
 
 impl Drop for RoleProcess {
@@ -98,25 +104,20 @@ impl Shop {
         Ok(self.open_sales(1, units).await?[0])
     }
 
-    /// Creates `count` open sales.
-    pub async fn open_sales(&self, count: usize, units: i64) -> anyhow::Result<Vec<SaleId>> {
+    /// A rush of new goods, one unit per user, started by hand.
+    pub async fn draft(&self, units: i64) -> anyhow::Result<SaleDraft> {
         let text = Bilingual::new("压测", "Benchmark");
         let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
-        let sales_admin = self.services.sales_admin();
-        let goods = sales_admin.put_goods(None, draft, "bench").await?.context("goods")?;
+        let goods = self.services.sales_admin().put_goods(None, draft, "bench").await?.context("goods")?;
+        let price = Money::new(100, Currency::CNY);
+        Ok(SaleDraft { goods_id: goods.id, price, total: units, per_user_limit: 1, ..SaleDraft::blank() })
+    }
+
+    /// Creates `count` open sales.
+    pub async fn open_sales(&self, count: usize, units: i64) -> anyhow::Result<Vec<SaleId>> {
+        let (draft, sales_admin) = (self.draft(units).await?, self.services.sales_admin());
         let open = async || {
-            let draft = SaleDraft {
-                goods_id: goods.id,
-                price: Money::new(100, Currency::CNY),
-                list_price: None,
-                total: units,
-                per_user_limit: 1,
-                window: Window { opens_at: None, closes_at: None },
-                rush: Rush::default(),
-                mode: SaleMode::Rush,
-                eligibility: Default::default(),
-            };
-            let sale = sales_admin.create_sale(draft, &SaveOptions::default(), "bench").await?;
+            let sale = sales_admin.create_sale(draft.clone(), &SaveOptions::default(), "bench").await?;
             sales_admin.change(sale.id, SaleCommand::Start, "bench").await?;
             anyhow::Ok(sale.id)
         };

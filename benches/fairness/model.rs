@@ -112,9 +112,7 @@ pub fn hold_queues(groups: (Group, Group), units: usize, enough: (u64, u32), see
         let arrived = arrivals(groups, &mut random, |_| 0.0);
         let seed = WaitingRoomSeed::new(random.random());
         let place = |(_, is_bot)| (Place::of(&seed, 0, EntryId::new(random.random())), is_bot);
-        let mut places: Vec<(Place, bool)> = arrived.into_iter().map(place).collect();
-        places.sort_unstable();
-        places.into_iter().take(units).map(|(_, is_bot)| is_bot).collect()
+        first(units, arrived.into_iter().map(place).collect())
     })
 }
 
@@ -132,9 +130,14 @@ pub fn hold_waitlists(groups: (Group, Group), units: usize, enough: (u64, u32), 
             let began = *began.insert(began.filter(|began| !waitlist::is_over(*began, now)).unwrap_or(now));
             places.push((waitlist::place(&seed, began, UserId(Uuid::from_u128(random.random()))), is_bot));
         }
-        places.sort_unstable();
-        places.into_iter().take(units).map(|(_, is_bot)| is_bot).collect()
+        first(units, places)
     })
+}
+
+/// Whether those with the first places are bots.
+fn first<P: Ord>(units: usize, mut places: Vec<(P, bool)>) -> Vec<bool> {
+    places.sort_unstable();
+    places.into_iter().take(units).map(|(_, is_bot)| is_bot).collect()
 }
 
 /// Counts the wins of openings. `opening` says of each winner whether it is a bot.

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::hold;
-use crate::shop::{RoleProcess, Shop};
+use crate::shop::{RoleProcess, Shop, memory};
 use crate::wrk::{Load, write_requests, wrk};
 
 const MARKS: [usize; 3] = [0, 100, 1_000];
@@ -125,7 +125,10 @@ async fn measure(dir: &Path, alone: f64) -> anyhow::Result<Costs> {
         start,
         first_to_later: rates[0] / rates[1],
         idle: [of_own?, of_services? - alone],
-        memory: [resident_memory(&own)?, redis_memory(config).await?],
+        memory: [
+            own.iter().map(|path| memory(path, "VmRSS")).sum::<anyhow::Result<f64>>()?,
+            redis_memory(config).await?,
+        ],
     })
 }
 
@@ -175,16 +178,6 @@ fn processes(is_such: impl Fn(&str) -> bool) -> anyhow::Result<Vec<PathBuf>> {
     let all = std::fs::read_dir("/proc")?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<PathBuf>>>()?;
     let has_name = |path: &PathBuf| std::fs::read_to_string(path.join("comm")).is_ok_and(|name| is_such(name.trim()));
     Ok(all.into_iter().filter(has_name).collect())
-}
-
-/// In MiB.
-fn resident_memory(processes: &[PathBuf]) -> anyhow::Result<f64> {
-    let of = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path.join("status"))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
-        Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
-    };
-    processes.iter().map(of).sum()
 }
 
 /// Processor time of these processes. A process that has ended counts as 0.

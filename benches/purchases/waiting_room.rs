@@ -8,13 +8,14 @@ use base::clock::Clock;
 use control::sales_admin::SaleCommand;
 use control::waiting_rooms::WaitingRoomSteps;
 use domain::draw::EntryId;
-use domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
+use domain::{SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
 use engine::batching::Batch;
 use engine::redis::connection::{self, RedisConnection};
 use engine::waiting_rooms::places::{Gathered, Gathering};
-use store::{GoodsDraft, Joining, SaleDraft, SaveOptions};
+use store::{Joining, SaleDraft, SaveOptions};
 use uuid::Uuid;
 
+use super::info::info;
 use super::shop::Shop;
 use super::wrk::{Load, write_requests, wrk};
 use super::{Plan, print_ratio};
@@ -73,15 +74,15 @@ pub async fn joins_and_line(shop: &Shop, dir: &Path, connections: u32, plan: &Pl
 pub async fn a_million_wait(shop: &Shop) -> anyhow::Result<()> {
     let (store, metrics) = (&shop.services.store, shop.services.metrics.clone());
     let redis = shop.services.config.redis.as_ref().context("this rung has no Redis")?;
-    let mut master = connection::shared(&redis.master)?;
+    let master = connection::shared(&redis.master)?;
     let gathering = Gathering::new(master.clone(), store.clone());
     let sale = waiting_room_sale(shop).await?;
-    let (began, empty) = (Instant::now(), memory(&mut master).await?);
+    let (began, empty) = (Instant::now(), memory(&master).await?);
     for _ in 0..WAITING / BATCH {
         take(&gathering, sale).await?;
     }
     let took = began.elapsed().as_secs_f64();
-    let bytes = (memory(&mut master).await? - empty) as f64 / WAITING as f64;
+    let bytes = (memory(&master).await? - empty) as f64 / WAITING as f64;
     println!("{WAITING} places given in {took:.1} s: {:.0}/s, {bytes:.0} bytes each", WAITING as f64 / took);
     let began = Instant::now();
     lock(shop, sale).await?;
@@ -118,26 +119,12 @@ async fn lock(shop: &Shop, sale: SaleId) -> anyhow::Result<()> {
 
 /// Announces a sale with a waiting room, and returns when shoppers may join.
 async fn waiting_room_sale(shop: &Shop) -> anyhow::Result<SaleId> {
-    let text = Bilingual::new("压测", "Benchmark");
-    let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
-    let sales_admin = shop.services.sales_admin();
-    let goods = sales_admin.put_goods(None, draft, "bench").await?.context("goods")?;
-    let draft = SaleDraft {
-        goods_id: goods.id,
-        price: Money::new(100, Currency::CNY),
-        list_price: None,
-        total: UNITS,
-        per_user_limit: 1,
-        window: Window { opens_at: Some(Clock::system().now() + OPENS_IN), closes_at: None },
-        rush: Rush::default(),
-        mode: SaleMode::WaitingRoom(WaitingRoomPlan {
-            prequeue_s: (OPENS_IN - JOINING_IN).as_secs() as i64,
-            gather_s: 0,
-            seat_s: 3_600,
-        }),
-        eligibility: Default::default(),
-    };
-    let sale = sales_admin.create_sale(draft, &SaveOptions::default(), "bench").await?;
+    let draft = shop.draft(UNITS).await?;
+    let window = Window { opens_at: Some(Clock::system().now() + OPENS_IN), closes_at: None };
+    let prequeue_s = (OPENS_IN - JOINING_IN).as_secs() as i64;
+    let mode = SaleMode::WaitingRoom(WaitingRoomPlan { prequeue_s, gather_s: 0, seat_s: 3_600 });
+    let draft = SaleDraft { window, mode, ..draft };
+    let sale = shop.services.sales_admin().create_sale(draft, &SaveOptions::default(), "bench").await?;
     tokio::time::sleep(JOINING_IN).await;
     Ok(sale.id)
 }
@@ -161,8 +148,6 @@ async fn take(gathering: &Gathering, sale: SaleId) -> anyhow::Result<()> {
 }
 
 /// Bytes that Redis uses.
-async fn memory(master: &mut RedisConnection) -> anyhow::Result<i64> {
-    let info: String = redis::cmd("INFO").arg("memory").query_async(master).await?;
-    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).context("used_memory")?;
-    Ok(used.trim().parse()?)
+async fn memory(master: &RedisConnection) -> anyhow::Result<i64> {
+    Ok(info(master, "memory", "used_memory").await?.parse()?)
 }

@@ -77,7 +77,7 @@ impl StockStrategy for Batched {
         }
     }
 
-    async fn deducted(&self) -> anyhow::Result<u64> {
+    async fn deducted(&self, _stock: u64) -> anyhow::Result<u64> {
         let mut sum = 0;
         for bucket in Bucket::of_sale(&self.sale(1)) {
             let booked: u64 = self.stock.connection().hget(keys::hash(bucket), "Booked").await?;

@@ -47,7 +47,7 @@ pub async fn crash(strategy: &Strategy) -> anyhow::Result<Crash> {
     });
     let answered = answered.await??;
     tokio::time::sleep(SETTLE_TIME).await;
-    let (deducted, orders) = (strategy.deduct.deducted().await?, strategy.orders().await?);
+    let (deducted, orders) = (strategy.deduct.deducted(STOCK).await?, strategy.orders().await?);
     Ok(Crash {
         answered: answered.len() as u64,
         lost: answered.difference(&orders).count() as u64,

@@ -1,7 +1,7 @@
 //! Strategies with the stock as a number in memcached, over its text protocol, with the commands of the source article.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
@@ -95,52 +95,31 @@ impl Memcached {
 
 /// `decr`, where every numeric answer counts as a unit. It stays at 0 without an error, so this strategy oversells
 /// without end.
-pub struct Decrement {
-    memcached: Memcached,
-    stock: AtomicU64,
-}
+pub struct Decrement(pub Memcached);
 
 /// `gets`, check, `cas`, and a retry if another claim was faster.
-pub struct CompareAndSwap {
-    memcached: Memcached,
-    stock: AtomicU64,
-}
-
-impl Decrement {
-    pub fn new(memcached: Memcached) -> Decrement {
-        Decrement { memcached, stock: AtomicU64::default() }
-    }
-}
-
-impl CompareAndSwap {
-    pub fn new(memcached: Memcached) -> CompareAndSwap {
-        CompareAndSwap { memcached, stock: AtomicU64::default() }
-    }
-}
+pub struct CompareAndSwap(pub Memcached);
 
 #[async_trait]
 impl StockStrategy for Decrement {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
-        self.stock.store(stock, Ordering::Relaxed);
-        self.memcached.open(stock).await
+        self.0.open(stock).await
     }
 
     async fn claim(&self, _user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
-        let answer =
-            self.memcached.with(async |connection| connection.request(&format!("decr {KEY} 1\r\n")).await).await?;
+        let answer = self.0.with(async |connection| connection.request(&format!("decr {KEY} 1\r\n")).await).await?;
         Ok(if answer.trim().parse::<u64>().is_ok() { Answer::Granted } else { Answer::SoldOut })
     }
 
-    async fn deducted(&self) -> anyhow::Result<u64> {
-        Ok(self.stock.load(Ordering::Relaxed) - self.memcached.left().await?)
+    async fn deducted(&self, stock: u64) -> anyhow::Result<u64> {
+        Ok(stock - self.0.left().await?)
     }
 }
 
 #[async_trait]
 impl StockStrategy for CompareAndSwap {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
-        self.stock.store(stock, Ordering::Relaxed);
-        self.memcached.open(stock).await
+        self.0.open(stock).await
     }
 
     async fn claim(&self, _user: Uuid, until: Instant) -> anyhow::Result<Answer> {
@@ -160,10 +139,10 @@ impl StockStrategy for CompareAndSwap {
             }
             Ok(Answer::GaveUp)
         };
-        self.memcached.with(attempts).await
+        self.0.with(attempts).await
     }
 
-    async fn deducted(&self) -> anyhow::Result<u64> {
-        Ok(self.stock.load(Ordering::Relaxed) - self.memcached.left().await?)
+    async fn deducted(&self, stock: u64) -> anyhow::Result<u64> {
+        Ok(stock - self.0.left().await?)
     }
 }

@@ -1,7 +1,6 @@
 //! Strategies on Redis with one or several commands per claim.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -30,7 +29,6 @@ pub async fn clean(redis: &RedisConnection) -> anyhow::Result<()> {
 /// releases it.
 pub struct Locked {
     redis: RedisConnection,
-    stock: AtomicU64,
     unlock: Script,
 }
 
@@ -40,7 +38,7 @@ const LOCK_EXPIRY_MS: u64 = 3000;
 impl Locked {
     pub fn new(redis: RedisConnection) -> Locked {
         let unlock = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
-        Locked { redis, stock: AtomicU64::default(), unlock: Script::new(unlock) }
+        Locked { redis, unlock: Script::new(unlock) }
     }
 
     /// Returns `false` when the lock is not free in time.
@@ -62,7 +60,6 @@ impl Locked {
 impl StockStrategy for Locked {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
         clean(&self.redis).await?;
-        self.stock.store(stock, Ordering::Relaxed);
         Ok(self.redis.clone().set(STOCK, stock).await?)
     }
 
@@ -80,44 +77,34 @@ impl StockStrategy for Locked {
         Ok(if left > 0 { Answer::Granted } else { Answer::SoldOut })
     }
 
-    async fn deducted(&self) -> anyhow::Result<u64> {
+    async fn deducted(&self, stock: u64) -> anyhow::Result<u64> {
         let left: u64 = self.redis.clone().get(STOCK).await?;
-        Ok(self.stock.load(Ordering::Relaxed) - left)
+        Ok(stock - left)
     }
 }
 
 /// One list element per unit; a claim pops one.
-pub struct ListPop {
-    redis: RedisConnection,
-    stock: AtomicU64,
-}
-
-impl ListPop {
-    pub fn new(redis: RedisConnection) -> ListPop {
-        ListPop { redis, stock: AtomicU64::default() }
-    }
-}
+pub struct ListPop(pub RedisConnection);
 
 #[async_trait]
 impl StockStrategy for ListPop {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
-        clean(&self.redis).await?;
-        self.stock.store(stock, Ordering::Relaxed);
+        clean(&self.0).await?;
         let units: Vec<u64> = (0..stock).collect();
         for units in units.chunks(1000) {
-            let () = self.redis.clone().rpush(LIST, units).await?;
+            let () = self.0.clone().rpush(LIST, units).await?;
         }
         Ok(())
     }
 
     async fn claim(&self, _user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
-        let unit: Option<u64> = self.redis.clone().lpop(LIST, None).await?;
+        let unit: Option<u64> = self.0.clone().lpop(LIST, None).await?;
         Ok(if unit.is_some() { Answer::Granted } else { Answer::SoldOut })
     }
 
-    async fn deducted(&self) -> anyhow::Result<u64> {
-        let left: u64 = self.redis.clone().llen(LIST).await?;
-        Ok(self.stock.load(Ordering::Relaxed) - left)
+    async fn deducted(&self, stock: u64) -> anyhow::Result<u64> {
+        let left: u64 = self.0.clone().llen(LIST).await?;
+        Ok(stock - left)
     }
 }
 
@@ -145,7 +132,7 @@ impl StockStrategy for OneScript {
         Ok(if units == 1 { Answer::Granted } else { Answer::SoldOut })
     }
 
-    async fn deducted(&self) -> anyhow::Result<u64> {
+    async fn deducted(&self, _stock: u64) -> anyhow::Result<u64> {
         Ok(self.redis.clone().hget(SALE, "Booked").await?)
     }
 }
@@ -163,7 +150,6 @@ return 0";
 
 pub struct UserScript {
     redis: RedisConnection,
-    stock: AtomicU64,
     script: Script,
     /// Whether the script also writes the order.
     stream: bool,
@@ -171,7 +157,7 @@ pub struct UserScript {
 
 impl UserScript {
     pub fn new(redis: RedisConnection, stream: bool) -> UserScript {
-        UserScript { redis, stock: AtomicU64::default(), script: Script::new(ONE_PER_USER), stream }
+        UserScript { redis, script: Script::new(ONE_PER_USER), stream }
     }
 }
 
@@ -179,7 +165,6 @@ impl UserScript {
 impl StockStrategy for UserScript {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
         clean(&self.redis).await?;
-        self.stock.store(stock, Ordering::Relaxed);
         Ok(self.redis.clone().set(STOCK, stock).await?)
     }
 
@@ -194,9 +179,9 @@ impl StockStrategy for UserScript {
         }
     }
 
-    async fn deducted(&self) -> anyhow::Result<u64> {
+    async fn deducted(&self, stock: u64) -> anyhow::Result<u64> {
         let left: u64 = self.redis.clone().get(STOCK).await?;
-        Ok(self.stock.load(Ordering::Relaxed) - left)
+        Ok(stock - left)
     }
 
     async fn orders(&self) -> anyhow::Result<HashSet<Uuid>> {

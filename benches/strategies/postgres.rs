@@ -79,7 +79,7 @@ macro_rules! stock_strategy {
                 }
             }
 
-            async fn deducted(&self) -> anyhow::Result<u64> {
+            async fn deducted(&self, _stock: u64) -> anyhow::Result<u64> {
                 deducted(&self.0).await
             }
 

@@ -30,8 +30,8 @@ pub trait StockStrategy: Send + Sync {
     /// Takes one unit. Waits and retries until `until` at most.
     async fn claim(&self, user: Uuid, until: Instant) -> anyhow::Result<Answer>;
 
-    /// Units deducted from the stock.
-    async fn deducted(&self) -> anyhow::Result<u64>;
+    /// Units deducted from the stock, which was opened with `stock` units.
+    async fn deducted(&self, stock: u64) -> anyhow::Result<u64>;
 
     /// Users with an order, for strategies that record the order together with the deduction.
     async fn orders(&self) -> anyhow::Result<HashSet<Uuid>> {

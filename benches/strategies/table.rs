@@ -13,13 +13,9 @@ use crate::strategy::{StockStrategy, Strategy};
 /// All rows, in the order of the table.
 pub fn all(services: &Services) -> Vec<Strategy> {
     let redis = &services.redis;
-    let row = |key, name, order_in, one_per_user, deduct: Arc<dyn StockStrategy>| Strategy {
-        key,
-        name,
-        order_in,
-        one_per_user,
-        deduct,
-        order_sink: None,
+    let row = |key, name, order_in, one_per_user, deduct: Arc<dyn StockStrategy>| {
+        let order_sink = None;
+        Strategy { key, name, order_in, one_per_user, deduct, order_sink }
     };
     let queued = |key, name, one_per_user, deduct| Strategy {
         order_sink: Some(Arc::new(BlockingQueue::new(services.database.clone()))),
@@ -31,10 +27,10 @@ pub fn all(services: &Services) -> Vec<Strategy> {
         database("row-lock", "PostgreSQL: SELECT … FOR UPDATE", Arc::new(RowLock(pool()))),
         database("version", "PostgreSQL: version column, retry", Arc::new(Version(pool()))),
         database("conditional", "PostgreSQL: conditional update", Arc::new(Conditional(pool()))),
-        queued("decr", "memcached: decr", false, Arc::new(Decrement::new(services.memcached.clone()))),
-        queued("cas", "memcached: gets, cas, retry", false, Arc::new(CompareAndSwap::new(services.memcached.clone()))),
+        queued("decr", "memcached: decr", false, Arc::new(Decrement(services.memcached.clone()))),
+        queued("cas", "memcached: gets, cas, retry", false, Arc::new(CompareAndSwap(services.memcached.clone()))),
         queued("lock", "Redis: lock, check, deduct, unlock", false, Arc::new(Locked::new(redis.clone()))),
-        queued("list", "Redis: pop from a list", false, Arc::new(ListPop::new(redis.clone()))),
+        queued("list", "Redis: pop from a list", false, Arc::new(ListPop(redis.clone()))),
         queued("script", "Redis: script {Total, Booked}", false, Arc::new(OneScript::new(redis.clone()))),
         queued("users", "Redis: script, one per user", true, Arc::new(UserScript::new(redis.clone(), false))),
         Strategy {
