@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::figures::check;
 use crate::in_process::{CONCURRENT_PURCHASES, InProcessShop, RequestKind, runtime};
-use crate::support::{Rung, Stack, eventually};
+use crate::support::{Rung, Stack, redis_at, until};
 
 const ORDERS: usize = 64 * CONCURRENT_PURCHASES;
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -29,8 +29,7 @@ async fn calls(server: &mut MultiplexedConnection) -> CommandCounts {
 }
 
 async fn connect(name: &str) -> MultiplexedConnection {
-    let client = redis::Client::open(Stack::get().variable(name)).unwrap();
-    client.get_multiplexed_async_connection().await.unwrap()
+    redis_at(Stack::get().variable(name)).await
 }
 
 /// Commands per order. Prints them by name.
@@ -75,12 +74,11 @@ mod stack {
             let number = number_of(&shop);
             let mut reader = connect("SECKILL_REDIS_URL").await;
             let _: () = redis::cmd("SELECT").arg(number).query_async(&mut reader).await.unwrap();
-            eventually("the outbox is empty", SETTLE_TIMEOUT, async || {
-                let mut reader = reader.clone();
-                let left: u64 = redis::cmd("XLEN").arg(&outbox).query_async(&mut reader).await.unwrap();
-                if left == 0 { Ok(()) } else { Err(format!("{left} entries")) }
-            })
-            .await;
+            let entries = async || {
+                let length: u64 = redis::cmd("XLEN").arg(&outbox).query_async(&mut reader.clone()).await.unwrap();
+                length
+            };
+            until("the outbox is empty", SETTLE_TIMEOUT, entries, |left| *left == 0).await;
             stop.cancel();
             for role in roles {
                 role.await.unwrap().unwrap();

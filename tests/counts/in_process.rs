@@ -9,7 +9,7 @@ use axum::http::{Method, Request};
 use base::config::{Config, RedisConfig, ServiceAddress, sqlite_in};
 use control::sales_admin::SaleCommand;
 use domain::Role;
-use domain::{Bilingual, Currency, Money, Phase, Rush, SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
+use domain::{Bilingual, Currency, Money, Phase, SaleId, SaleMode, UserId, WaitingRoomPlan};
 use futures::future::join_all;
 use seckill::app::Services;
 use store::{GoodsDraft, SaleDraft, SaveOptions, User};
@@ -208,17 +208,8 @@ async fn open_sale(services: &Services, units: i64, mode: SaleMode) -> SaleId {
     let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
     let sales_admin = services.sales_admin();
     let goods = sales_admin.put_goods(None, draft, "counts").await.unwrap().unwrap();
-    let draft = SaleDraft {
-        goods_id: goods.id,
-        price: Money::new(100, Currency::CNY),
-        list_price: None,
-        total: units,
-        per_user_limit: 1,
-        window: Window { opens_at: None, closes_at: None },
-        rush: Rush::default(),
-        mode,
-        eligibility: Default::default(),
-    };
+    let (goods_id, price) = (goods.id, Money::new(100, Currency::CNY));
+    let draft = SaleDraft { goods_id, price, total: units, per_user_limit: 1, mode, ..SaleDraft::blank() };
     let sale = sales_admin.create_sale(draft, &SaveOptions::default(), "counts").await.unwrap();
     if let Some(stock_sync) = &services.stock_sync {
         // Data control does this to load the sale into Redis.

@@ -155,25 +155,15 @@ fn promises_of(data_dir: &Path) -> Vec<String> {
 }
 
 mod sqlite {
-    use base::config::sqlite_in;
-
-    #[tokio::test]
-    async fn fault_in_any_step_is_found() {
-        let dir = tempfile::tempdir().unwrap();
-        super::fault_in_any_step_is_found(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test]
-    async fn interrupted_audit_goes_on_to_the_same_result() {
-        let dir = tempfile::tempdir().unwrap();
-        super::interrupted_audit_goes_on_to_the_same_result(&sqlite_in(dir.path())).await;
-    }
+    database_tests!(sqlite, audit: fault_in_any_step_is_found, interrupted_audit_goes_on_to_the_same_result);
 }
 
 mod stack {
     mod postgres {
         use crate::support::{Fixture, Rung};
         use crate::wallet::WalletStore;
+
+        database_tests!(postgres, audit: fault_in_any_step_is_found, interrupted_audit_goes_on_to_the_same_result);
 
         /// If PostgreSQL's statistics know no rows, it expects one or two and compares every row with every other.
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -206,18 +196,6 @@ mod stack {
             shop.execute(&grow("topup", 60_000)).await;
             let mut snapshot = shop.store.audit().snapshot(Default::default()).await.unwrap();
             assert_eq!(snapshot.wallet_mismatches().await.unwrap(), Vec::<String>::new());
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn fault_in_any_step_is_found() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            super::super::fault_in_any_step_is_found(&fixture.settings["SECKILL_DATABASE_URL"]).await;
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn interrupted_audit_goes_on_to_the_same_result() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            super::super::interrupted_audit_goes_on_to_the_same_result(&fixture.settings["SECKILL_DATABASE_URL"]).await;
         }
     }
 }

@@ -145,17 +145,7 @@ mod sqlite {
 
     use super::*;
 
-    #[tokio::test]
-    async fn interrupted_day_is_closed_as_a_whole_later() {
-        let dir = tempfile::tempdir().unwrap();
-        super::interrupted_day_is_closed_as_a_whole_later(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test]
-    async fn entry_of_a_closed_day_is_named_by_the_audit() {
-        let dir = tempfile::tempdir().unwrap();
-        super::entry_of_a_closed_day_is_named_by_the_audit(&sqlite_in(dir.path())).await;
-    }
+    database_tests!(sqlite, books: interrupted_day_is_closed_as_a_whole_later, entry_of_a_closed_day_is_named_by_the_audit);
 
     #[tokio::test]
     async fn day_is_closed_an_hour_after_its_end() {
@@ -176,23 +166,13 @@ mod stack {
     mod postgres {
         use std::time::Duration;
 
+        use sqlx::Connection;
         use sqlx::postgres::PgConnection;
-        use sqlx::{Connection, Row};
 
         use super::super::*;
-        use crate::support::{Fixture, Rung, eventually};
+        use crate::support::{Fixture, Rung, WAITS_FOR_A_LOCK, sessions, until};
 
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn interrupted_day_is_closed_as_a_whole_later() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            super::super::interrupted_day_is_closed_as_a_whole_later(&fixture.settings["SECKILL_DATABASE_URL"]).await;
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn entry_of_a_closed_day_is_named_by_the_audit() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            super::super::entry_of_a_closed_day_is_named_by_the_audit(&fixture.settings["SECKILL_DATABASE_URL"]).await;
-        }
+        database_tests!(postgres, books: interrupted_day_is_closed_as_a_whole_later, entry_of_a_closed_day_is_named_by_the_audit);
 
         /// Transactions of a day end within an hour after the day. If one does not, it must not be lost silently.
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -211,15 +191,8 @@ mod stack {
                 let store = books.store.clone();
                 async move { close_all(&store).await }
             });
-            let waiting = "SELECT COUNT(*) FROM pg_stat_activity
-                 WHERE datname = current_database() AND wait_event_type = 'Lock'";
-            eventually("the books wait for the lock", Duration::from_secs(30), async || {
-                match sqlx::raw_sql(waiting).fetch_one(&mut watch).await.unwrap().get::<i64, _>(0) {
-                    1 => Ok(()),
-                    count => Err(format!("{count} wait")),
-                }
-            })
-            .await;
+            let waiting = async || sessions(&mut watch, WAITS_FOR_A_LOCK).await;
+            until("the books wait for the lock", Duration::from_secs(30), waiting, |sessions| *sessions == 1).await;
             books.top_up("between", DAY, 5).await;
             sqlx::raw_sql("COMMIT").execute(&mut lock).await.unwrap();
             closing.await.unwrap();

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use domain::draw::EntryId;
 use domain::waiting_room::Segment;
 use domain::{Place, WaitingRoomSeed};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -109,6 +110,42 @@ async fn journey_at_localhost(name: &str) {
     shop.audit_is_clean().await;
 }
 
+/// Plays a journey in a shop of its own, which then passes the audit.
+async fn play_on(rung: Rung, name: &str) {
+    let shop = shop(rung).await;
+    journey(name, &shop).await;
+    shop.audit_is_clean().await;
+}
+
+async fn play(name: &str) {
+    play_on(Rung::Sqlite, name).await;
+}
+
+cases! { play:
+    pages_are_ready_before_the_rush: "ready",
+    pages_are_right_in_their_details: "page_details",
+    pages_fit_between_phone_and_wide_screen: "layouts",
+    visitor_asks_logs_in_and_reads_the_answer: "questions",
+    shopper_learns_how_it_went_and_finds_the_next_sale: "outcome",
+    pages_are_read_without_a_connection_and_sell_nothing: "offline",
+    stranger_buys_and_pays_for_the_first_time: "first_purchase",
+    page_tells_the_own_moment_and_buys_at_it: "spread",
+    entry_of_a_draw_wins_pays_and_checks_the_proof: "draw",
+    sold_out_shopper_waits_and_gets_the_unit_that_comes_back: "waitlist",
+    shopper_reads_the_rules_of_a_sale_and_takes_part: "eligibility",
+    shopper_leaves_a_deposit_and_reads_of_it: "deposit",
+    linked_accounts_are_held_appeal_and_are_released_or_refunded: "linked_accounts",
+    waiting_room_calls_in_order_and_tells_the_truth: "waiting_room",
+    shopper_manages_and_deletes_an_account: "account",
+    wallet_is_topped_up_and_pays_an_order: "wallet",
+}
+
+cases! { journey_at_localhost:
+    passkey_logs_in_and_proves_who_the_staff_are: "passkeys",
+    refund_asks_who_the_staff_are_and_loses_nothing: "step_up",
+    wallet_asks_again_who_spends_and_loses_nothing: "spending",
+}
+
 #[tokio::test]
 async fn shopper_buys_and_pays_on_sqlite() {
     let shop = shop(Rung::Sqlite).await;
@@ -124,51 +161,9 @@ async fn shopper_gets_back_in_by_mail() {
 }
 
 #[tokio::test]
-async fn pages_are_ready_before_the_rush() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("ready", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn pages_are_right_in_their_details() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("page_details", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn pages_fit_between_phone_and_wide_screen() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("layouts", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
 async fn console_shows_goods_days_and_openings_as_they_are() {
     let shop = shop(Rung::Sqlite).await;
     journey_with("console_details", &shop, json!({"secret": SECRET})).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn visitor_asks_logs_in_and_reads_the_answer() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("questions", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn shopper_learns_how_it_went_and_finds_the_next_sale() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("outcome", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn pages_are_read_without_a_connection_and_sell_nothing() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("offline", &shop).await;
     shop.audit_is_clean().await;
 }
 
@@ -180,57 +175,8 @@ async fn browser_is_told_by_push_and_reminded_on_every_device() {
 }
 
 #[tokio::test]
-async fn stranger_buys_and_pays_for_the_first_time() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("first_purchase", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn page_tells_the_own_moment_and_buys_at_it() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("spread", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
 async fn shopper_filters_by_category_and_staff_manage_categories() {
     journey("categories", &shop(Rung::Sqlite).await).await;
-}
-
-#[tokio::test]
-async fn entry_of_a_draw_wins_pays_and_checks_the_proof() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("draw", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn sold_out_shopper_waits_and_gets_the_unit_that_comes_back() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("waitlist", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn shopper_reads_the_rules_of_a_sale_and_takes_part() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("eligibility", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn shopper_leaves_a_deposit_and_reads_of_it() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("deposit", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn linked_accounts_are_held_appeal_and_are_released_or_refunded() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("linked_accounts", &shop).await;
-    shop.audit_is_clean().await;
 }
 
 #[tokio::test]
@@ -238,13 +184,6 @@ async fn lists_of_the_console_are_sorted_saved_searched_and_acted_on() {
     let shop = shop(Rung::Sqlite).await;
     let places = first_of(vec![json!(["zh", 1280]), json!(["en", 390]), json!(["en", 1920])]);
     journey_with("tables", &shop, json!({ "places": places })).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn waiting_room_calls_in_order_and_tells_the_truth() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("waiting_room", &shop).await;
     shop.audit_is_clean().await;
 }
 
@@ -271,13 +210,6 @@ async fn report_of_a_rehearsal_is_read_by_keyboard() {
 #[tokio::test]
 async fn staff_choose_and_steer_a_waiting_room() {
     journey("waiting_room_console", &shop(Rung::Sqlite).await).await;
-}
-
-#[tokio::test]
-async fn shopper_manages_and_deletes_an_account() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("account", &shop).await;
-    shop.audit_is_clean().await;
 }
 
 #[tokio::test]
@@ -322,37 +254,21 @@ async fn shopper_pays_at_three_providers() {
     shop.audit_is_clean().await;
 }
 
-#[tokio::test]
-async fn passkey_logs_in_and_proves_who_the_staff_are() {
-    journey_at_localhost("passkeys").await;
-}
-
-#[tokio::test]
-async fn refund_asks_who_the_staff_are_and_loses_nothing() {
-    journey_at_localhost("step_up").await;
-}
-
-#[tokio::test]
-async fn wallet_asks_again_who_spends_and_loses_nothing() {
-    journey_at_localhost("spending").await;
-}
-
-#[tokio::test]
-async fn wallet_is_topped_up_and_pays_an_order() {
-    let shop = shop(Rung::Sqlite).await;
-    journey("wallet", &shop).await;
-    shop.audit_is_clean().await;
-}
-
 /// Journeys whose shops need the services.
 mod stack {
     use super::*;
 
-    #[tokio::test]
-    async fn shopper_buys_and_pays() {
-        let shop = shop(Rung::Rabbit).await;
-        journey("purchase", &shop).await;
-        shop.audit_is_clean().await;
+    async fn play(name: &str) {
+        play_on(Rung::Rabbit, name).await;
+    }
+
+    cases! { play:
+        shopper_buys_and_pays: "purchase",
+        repeated_presses_buy_once_and_cancelled_units_return: "contention",
+        forms_buy_and_pay_without_scripts: "no_script",
+        red_packet_is_claimed_and_the_rest_is_returned: "packets",
+        administrator_runs_a_sale: "sale_management",
+        administrator_supports_shoppers_and_staff: "support",
     }
 
     #[tokio::test]
@@ -366,13 +282,6 @@ mod stack {
     }
 
     #[tokio::test]
-    async fn repeated_presses_buy_once_and_cancelled_units_return() {
-        let shop = shop(Rung::Rabbit).await;
-        journey("contention", &shop).await;
-        shop.audit_is_clean().await;
-    }
-
-    #[tokio::test]
     async fn slow_consumer_is_shown_and_loses_no_order() {
         let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_DEMO", "true");
         let mut shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
@@ -380,34 +289,13 @@ mod stack {
         journey_with("slow_shop", &shop, json!({ "consumer": consumer })).await;
         shop.audit_is_clean().await;
     }
+}
 
-    #[tokio::test]
-    async fn forms_buy_and_pay_without_scripts() {
-        let shop = shop(Rung::Rabbit).await;
-        journey("no_script", &shop).await;
-        shop.audit_is_clean().await;
-    }
-
-    #[tokio::test]
-    async fn red_packet_is_claimed_and_the_rest_is_returned() {
-        let shop = shop(Rung::Rabbit).await;
-        journey("packets", &shop).await;
-        shop.audit_is_clean().await;
-    }
-
-    #[tokio::test]
-    async fn administrator_runs_a_sale() {
-        let shop = shop(Rung::Rabbit).await;
-        journey("sale_management", &shop).await;
-        shop.audit_is_clean().await;
-    }
-
-    #[tokio::test]
-    async fn administrator_supports_shoppers_and_staff() {
-        let shop = shop(Rung::Rabbit).await;
-        journey("support", &shop).await;
-        shop.audit_is_clean().await;
-    }
+/// What a module prints as JSON in Node.
+async fn printed_by_node<T: DeserializeOwned>(module: &str) -> T {
+    let done = Command::new("node").args(["--input-type=module", "-e", module]).output().await.unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    serde_json::from_slice(&done.stdout).unwrap()
 }
 
 /// The script of the proof's page gives the same verdict on the golden draws as both programs.
@@ -446,9 +334,7 @@ async fn golden_draws_verify_in_the_script_of_the_page() {
         script = root.join("static/draw_verify.js").display(),
         draws = root.join("tests/draw").display(),
     );
-    let done = Command::new("node").args(["--input-type=module", "-e", &script]).output().await.unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let results: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let results: Value = printed_by_node(&script).await;
     for (name, rounds) in [
         ("quicknet", &["round_ok"][..]),
         ("sandbox", &["round_sandbox"]),
@@ -497,9 +383,7 @@ async fn script_finds_the_same_place_as_the_server() {
         json!(entries.iter().map(|(segment, entry)| json!([segment, entry.to_string()])).collect::<Vec<_>>()),
         seed.to_hex(),
     );
-    let done = Command::new("node").args(["--input-type=module", "-e", &simulation]).output().await.unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let found: Vec<(i64, i64)> = serde_json::from_slice(&done.stdout).unwrap();
+    let found: Vec<(i64, i64)> = printed_by_node(&simulation).await;
     assert_eq!(found.len(), entries.len());
     for ((segment, entry), (number, ahead)) in entries.into_iter().zip(found) {
         let place = Place::of(&seed, segment, entry);
@@ -542,9 +426,7 @@ async fn waiting_pages_poll_spread_over_the_window() {
         "#,
         script.display()
     );
-    let done = Command::new("node").args(["--input-type=module", "-e", &simulation]).output().await.unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let arrivals: Vec<Vec<f64>> = serde_json::from_slice(&done.stdout).unwrap();
+    let arrivals: Vec<Vec<f64>> = printed_by_node(&simulation).await;
     for (arrivals, window) in arrivals.iter().zip([600.0, 600.0, 600.0]) {
         let mut tenths = [0_usize; 10];
         arrivals.iter().for_each(|late| tenths[(late / window * 10.0) as usize] += 1);

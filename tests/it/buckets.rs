@@ -10,7 +10,7 @@ mod stack {
     use control::allot::Allotter;
     use domain::Bucket;
     use domain::claim::{Claim, Decision, Refusal};
-    use domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleMode, UserId, Window};
+    use domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, UserId};
     use engine::batching::Batch;
     use engine::catalogue::Catalogue;
     use engine::redis::{connection, keys};
@@ -25,7 +25,7 @@ mod stack {
     use store::{Allotment, GoodsDraft, HeldUnits, Retarget, SaleChange, SaleDraft, SaleRefusal, Store};
     use uuid::Uuid;
 
-    use crate::support::{Fixture, NewSale, Rung, Shop, eventually, seed};
+    use crate::support::{Fixture, NewSale, Rung, Shop, eventually, seed, until};
 
     const SALES: usize = 12;
     const STEPS: usize = 150;
@@ -62,20 +62,9 @@ mod stack {
 
         /// A live sale, loaded, with nothing allotted yet.
         async fn sale(&self, total: i64, limit: i64, buckets: u8, lot: i64) -> Sale {
-            let window = Window { opens_at: None, closes_at: None };
+            let (goods_id, price) = (self.goods, Money::new(100, Currency::CNY));
             let rush = Rush { buckets, lot, spread_ms: 0 };
-            let price = Money::new(100, Currency::CNY);
-            let draft = SaleDraft {
-                goods_id: self.goods,
-                price,
-                list_price: None,
-                total,
-                per_user_limit: limit,
-                window,
-                rush,
-                mode: SaleMode::Rush,
-                eligibility: Default::default(),
-            };
+            let draft = SaleDraft { goods_id, price, total, per_user_limit: limit, rush, ..SaleDraft::blank() };
             let now = self.clock.now();
             let sale = self.store.sales().create(&draft, "test", now).await.unwrap();
             let sale = self.store.sales().change(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
@@ -286,11 +275,9 @@ mod stack {
 
     #[tokio::test]
     async fn split_sale_has_summed_flags_and_the_cockpit_shows_its_buckets() {
-        let shop = Shop::start(Rung::Rabbit).await;
-        let sale = shop.open(NewSale::of(30).split(3, 0)).await;
+        let (shop, sale) = Shop::selling(Rung::Rabbit, NewSale::of(30).split(3, 0)).await;
         assert_eq!(shop.wait_for_phase(&sale, "open").await["remaining"], 30);
-        let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
-        let master = client.get_multiplexed_async_connection().await.unwrap();
+        let master = shop.redis().await;
         let id = domain::SaleId(sale.parse().unwrap());
         let whole = Bucket::whole(id);
         eventually("everything is allotted", Duration::from_secs(10), async || {
@@ -315,11 +302,8 @@ mod stack {
         // The split of a loaded sale cannot change.
         let other = shop.create(NewSale::of(5).split(2, 1)).await;
         let patch = serde_json::json!({"buckets": 4});
-        eventually("it is loaded", Duration::from_secs(10), async || {
-            let sale = shop.store().sales().get(domain::SaleId(other.parse().unwrap())).await.unwrap().unwrap();
-            if sale.epoch >= 1 { Ok(()) } else { Err(format!("{sale:?}")) }
-        })
-        .await;
+        let read = async || shop.store().sales().get(domain::SaleId(other.parse().unwrap())).await.unwrap().unwrap();
+        until("it is loaded", Duration::from_secs(10), read, |sale| sale.epoch >= 1).await;
         let answer = shop.admin().await.request(axum::http::Method::PATCH, &format!("/api/admin/sales/{other}"));
         let answer = answer.json(&patch).send().await.expect(422);
         assert_eq!(answer.json()["fields"][0]["code"], "split_fixed");

@@ -4,9 +4,10 @@ mod stack {
     use std::collections::HashMap;
     use std::time::Duration;
 
+    use redis::AsyncCommands;
     use serde_json::Value;
 
-    use crate::support::{NewSale, Plan, Rung, Shop, eventually};
+    use crate::support::{NewSale, Plan, Rung, Shop, eventually, until};
 
     const TIMEOUT: Duration = Duration::from_secs(20);
     const TOMORROW: Duration = Duration::from_secs(86_400);
@@ -70,16 +71,8 @@ mod stack {
         let path = format!("/api/admin/sales/{draft}");
         shop.admin().await.request(axum::http::Method::DELETE, &path).send().await.expect(204);
         shop.admin().await.get(&format!("{path}/checklist")).await.expect_problem(404, "no_such_sale");
-        let mut redis = redis::Client::open(shop.setting("SECKILL_REDIS_URL"))
-            .unwrap()
-            .get_multiplexed_async_connection()
-            .await
-            .unwrap();
-        eventually("its keys are gone", TIMEOUT, async || {
-            let there: i64 =
-                redis::cmd("EXISTS").arg(format!("goods{{{draft}}}")).query_async(&mut redis).await.unwrap();
-            if there == 0 { Ok(()) } else { Err(there.to_string()) }
-        })
-        .await;
+        let (mut redis, key) = (shop.redis().await, format!("goods{{{draft}}}"));
+        let exists = async || redis.exists::<_, bool>(&key).await.unwrap();
+        until("its keys are gone", TIMEOUT, exists, |exists| !exists).await;
     }
 }

@@ -10,7 +10,9 @@ mod stack {
     use tokio::task::JoinHandle;
     use tokio_util::sync::CancellationToken;
 
-    use crate::support::{NewSale, Plan, Rung, Settings, Shop, Shopper, eventually, on_database, pause, set_clock};
+    use crate::support::{
+        NewSale, Plan, Rung, Settings, Shop, Shopper, eventually, on_database, pause, set_clock, until,
+    };
 
     const TIMEOUT: Duration = Duration::from_secs(30);
     const THIRTY_ONE_MINUTES: Duration = Duration::from_secs(31 * 60);
@@ -58,8 +60,7 @@ mod stack {
         let minutes = pay_by.duration_since(Clock::system().now()).as_mins();
         assert!((25..=31).contains(&minutes), "{minutes} minutes to pay, of 30");
         // An order that is really overdue is cancelled, so the expiry has looked at the other one too.
-        let late = shop.shopper(2).buy_one(&sale).await;
-        shop.shopper(2).wait_for_status(&sale, &late, "unpaid").await;
+        let late = shop.shopper(2).unpaid_order(&sale).await;
         on_database(shop, &format!("UPDATE orders SET pay_by_ms = 1 WHERE id = '{late}'")).await;
         shop.shopper(2).wait_for_status(&sale, &late, "cancelled").await;
         assert_eq!(shopper.order(&sale, &order).await.expect(200).json()["order"]["status"], "unpaid");
@@ -162,14 +163,10 @@ mod stack {
         // The role dies without giving the lease back.
         skewed.abort();
         let successor = control(&shop, Clock::system()).await;
-        let late = shop.shopper(1).buy_one(&sale).await;
-        shop.shopper(1).wait_for_status(&sale, &late, "unpaid").await;
+        let late = shop.shopper(1).unpaid_order(&sale).await;
         on_database(&shop, &format!("UPDATE orders SET pay_by_ms = 1 WHERE id = '{late}'")).await;
-        eventually("the successor works", TIMEOUT, async || {
-            let order = shop.shopper(1).order(&sale, &late).await.expect(200).text();
-            if order.contains("\"cancelled\"") { Ok(()) } else { Err(order) }
-        })
-        .await;
+        let read = async || shop.shopper(1).order(&sale, &late).await.expect(200).text();
+        until("the successor works", TIMEOUT, read, |order| order.contains("\"cancelled\"")).await;
         successor.abort();
     }
 }

@@ -92,8 +92,7 @@ mod stack {
         const UNITS: i64 = 300;
         const MAX_GROWTH_MIB: u64 = 64;
         let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_CONNECTIONS", &CONNECTION_LIMIT.to_string());
-        let shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
-        let sale = shop.open(NewSale::of(UNITS)).await;
+        let (shop, sale) = plan.roles(&["serve", "relay", "consume", "control"]).open(NewSale::of(UNITS)).await;
         // Pages of the program's file are left out: how many of them are resident depends on what else runs.
         let resident = || memory(&shop, 0, "RssAnon");
         let (before, mut peak) = (resident(), 0);
@@ -129,8 +128,7 @@ mod stack {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn nginx_cache_absorbs_button_requests() {
         const CLIENTS: usize = 64;
-        let shop = Plan::on(Rung::Rabbit).await.roles(&["serve", "control"]).start().await;
-        let sale = shop.open(NewSale::of(10)).await;
+        let (shop, sale) = Plan::on(Rung::Rabbit).await.roles(&["serve", "control"]).open(NewSale::of(10)).await;
         let dir = tempfile::tempdir().unwrap();
         let pages = std::path::Path::new(shop.setting("SECKILL_DATA_DIR")).join("pages");
         let nginx = Nginx::start(dir.path(), free_address(), &[shop.processes[0].listen], &pages, "");
@@ -167,15 +165,14 @@ mod cluster {
     pub(super) mod stack {
         use std::time::Duration;
 
-        use crate::support::{Plan, Rung, Stack, eventually};
+        use crate::support::{Plan, Rung, Stack, eventually, redis_at};
 
         /// Every connection to every member has the name of its process, so operators see whose it is.
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn connections_to_a_cluster_have_the_name_of_their_process() {
             let _shop = Plan::on(Rung::Cluster).await.start().await;
             for url in Stack::get().variable("SECKILL_STACK_CLUSTER_URL").split(',') {
-                let client = redis::Client::open(url).unwrap();
-                let connection = client.get_multiplexed_async_connection().await.unwrap();
+                let connection = redis_at(url).await;
                 eventually("every connection is named", Duration::from_secs(30), async || {
                     let mut ask = redis::cmd("CLIENT");
                     ask.arg("LIST").arg("TYPE").arg("normal");

@@ -6,38 +6,19 @@ mod stack {
 
     use engine::pipeline::message::{ORDER, ORDER_V1, SHARE_V1};
     use engine::pipeline::rabbit::{DEAD_LETTER_QUEUE, ORDER_QUEUE};
-    use futures::future::join_all;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
     use serde_json::{Value, json};
-    use sqlx::Connection;
 
-    use crate::support::{Broker, NewSale, Plan, Rung, Shop, Shopper, eventually, order_count, seed};
+    use crate::support::{Broker, NewSale, Plan, Rung, all_become, eventually, on_database, order_count, seed};
 
     const TIMEOUT: Duration = Duration::from_secs(20);
     const ROLES: [&str; 4] = ["serve", "relay", "consume", "control"];
 
-    async fn all_buy(shop: &Shop, sale: &str, count: u64) -> Vec<(Shopper, String)> {
-        join_all((0..count).map(async |n| {
-            let shopper = shop.shopper(n);
-            let order = shopper.buy_one(sale).await;
-            (shopper, order)
-        }))
-        .await
-    }
-
-    /// Runs one statement in the shop's own database.
-    async fn on_database(shop: &Shop, sql: &str) {
-        let url = shop.setting("SECKILL_DATABASE_URL");
-        let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
-        sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
-    }
-
     #[tokio::test]
     async fn unreadable_messages_become_dead_letters_and_orders_continue() {
         let mut random = StdRng::seed_from_u64(seed());
-        let shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
-        let sale = shop.open(NewSale::of(30)).await;
+        let (shop, sale) = Plan::on(Rung::Rabbit).await.roles(&ROLES).open(NewSale::of(30)).await;
         let broker = Broker::of(&shop).await;
         let id = |n: u8| format!("0198c0de-0000-7000-8000-0000000000{n:02}");
         let order = |sale: &str, quantity: i64| {
@@ -80,13 +61,11 @@ mod stack {
         for (kind, body) in before {
             broker.publish(kind, body).await;
         }
-        let orders = all_buy(&shop, &sale, 30).await;
+        let orders = shop.all_buy(&sale, 0..30).await;
         for (kind, body) in after {
             broker.publish(kind, body).await;
         }
-        for (shopper, order) in &orders {
-            shopper.wait_for_status(&sale, order, "unpaid").await;
-        }
+        all_become(&orders, &sale, "unpaid").await;
         broker.holds(DEAD_LETTER_QUEUE, poison.len() as u32).await;
         broker.holds(ORDER_QUEUE, 0).await;
         shop.wait_for_sold(&sale, 30, TIMEOUT).await;
@@ -95,8 +74,7 @@ mod stack {
 
     #[tokio::test]
     async fn dead_letters_are_listed_replayed_and_discarded() {
-        let shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
-        let sale = shop.open(NewSale::of(5)).await;
+        let (shop, sale) = Plan::on(Rung::Rabbit).await.roles(&ROLES).open(NewSale::of(5)).await;
         let (broker, admin) = (Broker::of(&shop).await, shop.admin().await);
         let letters = async || admin.get("/api/admin/dead-letters").await.expect(200).json()["letters"].clone();
         let settle = async |action: &str, body| admin.post(&format!("/api/admin/dead-letters/{action}"), body).await;
@@ -134,20 +112,17 @@ mod stack {
         assert_eq!((&entry["action"], &entry["before"]["content"]), (&json!("discard"), &json!("from the future")));
 
         // Purchases go on at the same time.
-        let orders = all_buy(&shop, &sale, 5).await;
-        for (shopper, order) in &orders {
-            shopper.wait_for_status(&sale, order, "unpaid").await;
-        }
+        let orders = shop.all_buy(&sale, 0..5).await;
+        all_become(&orders, &sale, "unpaid").await;
     }
 
     /// The other orders of its message are persisted, and the letter names the bad one.
     #[tokio::test]
     async fn order_that_the_database_refuses_becomes_a_dead_letter_of_its_own() {
         const ORDERS: usize = 40;
-        let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
-        let sale = shop.open(NewSale::of(ORDERS as i64)).await;
+        let (mut shop, sale) = Plan::on(Rung::Rabbit).await.roles(&ROLES).open(NewSale::of(ORDERS as i64)).await;
         shop.process("consume", 0).kill();
-        let mut orders = all_buy(&shop, &sale, ORDERS as u64).await;
+        let mut orders = shop.all_buy(&sale, 0..ORDERS as u64).await;
         let broker = Broker::of(&shop).await;
         let messages = broker.take(ORDERS).await;
         let largest = messages.iter().max_by_key(|message| order_count(message)).unwrap();
@@ -158,9 +133,7 @@ mod stack {
         broker.requeue().await;
         shop.process("consume", 0).start();
         let bad = orders.remove(orders.iter().position(|(_, order)| *order == refused).unwrap());
-        for (shopper, order) in &orders {
-            shopper.wait_for_status(&sale, order, "unpaid").await;
-        }
+        all_become(&orders, &sale, "unpaid").await;
         assert_eq!(bad.0.order(&sale, &refused).await.expect(200).json()["order"]["status"], "reserved");
 
         let admin = shop.admin().await;

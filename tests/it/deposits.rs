@@ -118,24 +118,17 @@ async fn deposits_of_a_crowd_are_taken_and_returned_once(url: &str) {
 }
 
 mod sqlite {
-    use base::config::sqlite_in;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn deposits_of_a_crowd_are_taken_and_returned_once() {
-        let dir = tempfile::tempdir().unwrap();
-        super::deposits_of_a_crowd_are_taken_and_returned_once(&sqlite_in(dir.path())).await;
+    database_tests! {
+        sqlite, deposits:
+        deposits_of_a_crowd_are_taken_and_returned_once,
     }
 }
 
 mod stack {
     mod postgres {
-        use crate::support::{Fixture, Rung};
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn deposits_of_a_crowd_are_taken_and_returned_once() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            let url = &fixture.settings["SECKILL_DATABASE_URL"];
-            super::super::deposits_of_a_crowd_are_taken_and_returned_once(url).await;
+        database_tests! {
+            postgres, deposits:
+            deposits_of_a_crowd_are_taken_and_returned_once,
         }
     }
 }

@@ -10,7 +10,7 @@ mod stack {
     use control::waiting_rooms::WaitingRoomSteps;
     use domain::draw::EntryId;
     use domain::sale::SaleMove;
-    use domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
+    use domain::{Bilingual, Currency, Money, SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
     use engine::batching::{Batch, BatchHandler};
     use engine::redis::replay::Replay;
     use engine::redis::{connection, keys};
@@ -20,7 +20,7 @@ mod stack {
     use store::{GatheredPlace, GoodsDraft, JoinOutcome, Joining, SaleChange, SaleDraft, Store};
     use uuid::Uuid;
 
-    use crate::support::{Fixture, Rung};
+    use crate::support::{Fixture, Rung, redis_at};
 
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -65,8 +65,7 @@ mod stack {
         async fn announced() -> List {
             let fixture = Fixture::new(Rung::Redis).await;
             let address = fixture.settings["SECKILL_REDIS_URL"].as_str();
-            let client = redis::Client::open(address).unwrap();
-            let redis = client.get_multiplexed_async_connection().await.unwrap();
+            let redis = redis_at(address).await;
             let master = connection::shared(&ServiceAddress::from(address)).unwrap();
             let store = Store::open(&sqlite_in(fixture.dir())).unwrap();
             store.migrate().await.unwrap();
@@ -74,20 +73,15 @@ mod stack {
             let text = Bilingual::new("手机", "Phone");
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
             let goods = store.goods().put(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
+            let prequeue_s = (HOUR - JOINING_IN).as_secs() as i64;
             let draft = SaleDraft {
                 goods_id: goods,
                 price: Money::new(100, Currency::CNY),
-                list_price: None,
                 total: 1,
                 per_user_limit: 1,
                 window: Window { opens_at: Some(clock.now() + HOUR), closes_at: None },
-                rush: Rush::default(),
-                mode: SaleMode::WaitingRoom(WaitingRoomPlan {
-                    prequeue_s: (HOUR - JOINING_IN).as_secs() as i64,
-                    gather_s: 0,
-                    seat_s: 60,
-                }),
-                eligibility: Default::default(),
+                mode: SaleMode::WaitingRoom(WaitingRoomPlan { prequeue_s, gather_s: 0, seat_s: 60 }),
+                ..SaleDraft::blank()
             };
             let sale = store.sales().create(&draft, "test", clock.now()).await.unwrap().id;
             let gathering = Gathering::new(master, store.clone());
@@ -156,9 +150,25 @@ mod stack {
             self.redis.clone().keys(format!("queue{{{}}}*", self.sale)).await.unwrap()
         }
 
+        /// Redis loses the list.
+        async fn lose_keys(&mut self) {
+            let keys = self.keys().await;
+            let () = self.redis.del(keys).await.unwrap();
+        }
+
         async fn replay(&self) {
             Replay::new(&self.gathering, "test").check(&Metrics::default()).await.unwrap();
         }
+    }
+
+    /// Fails unless the database knows the account with this entry.
+    #[track_caller]
+    fn assert_knows(decisions: &[JoinDecision], entry: EntryId) {
+        assert!(
+            matches!(decisions, [JoinDecision::Database(JoinOutcome::Joined { place, is_new: false, .. })]
+                if place.entry == entry),
+            "{decisions:?}"
+        );
     }
 
     #[tokio::test]
@@ -260,9 +270,7 @@ mod stack {
         let mut list = List::open().await;
         let [one, two] = users();
         let given = list.take_for(&[one, two]).await;
-        for key in list.keys().await {
-            let () = list.redis.del(key).await.unwrap();
-        }
+        list.lose_keys().await;
         let unknown = JoinDecision::Database(JoinOutcome::Unknown);
         assert_eq!(list.decide(&[request(one), request(users::<1>()[0])]).await, [unknown, unknown]);
         let with_pass = Joining { signed: Some((given[1].entry, 0)), ..request(two) };
@@ -275,20 +283,14 @@ mod stack {
         }
         list.replay().await;
         let decisions = list.decide(&[request(one)]).await;
-        assert!(
-            matches!(decisions[..], [JoinDecision::Database(JoinOutcome::Joined { place, is_new: false, .. })]
-                if place.entry == given[0].entry),
-            "{decisions:?}"
-        );
+        assert_knows(&decisions, given[0].entry);
     }
 
     #[tokio::test]
     async fn place_that_redis_has_forgotten_is_written_by_the_process_that_told_it() {
         let mut list = List::open().await;
         let given = list.take_for(&users::<3>()).await;
-        for key in list.keys().await {
-            let () = list.redis.del(key).await.unwrap();
-        }
+        list.lose_keys().await;
         list.replay().await;
         list.assert_rows_are(&given).await;
         list.step().await;
@@ -301,9 +303,7 @@ mod stack {
         let given = list.take_for(&users::<3>()).await;
         list.step().await;
         let unwritten = list.take_for(&users::<5>()).await;
-        for key in list.keys().await {
-            let () = list.redis.del(key).await.unwrap();
-        }
+        list.lose_keys().await;
         list.change(SaleChange::Start { at: list.clock.now() }).await;
         // Another process takes over data control.
         let other = WaitingRoomSteps::new(list.store.clone(), Some(list.gathering.clone()), Default::default());
@@ -358,11 +358,7 @@ mod stack {
         assert_eq!((list.joined().await, list.keys().await), (USERS as i64, Vec::new()));
         assert_eq!(list.ask(&[request(users[0])]).await, None);
         let decisions = list.decide(&[request(users[0])]).await;
-        assert!(
-            matches!(decisions[..], [JoinDecision::Database(JoinOutcome::Joined { place, is_new: false, .. })]
-                if place.entry == given[0].entry),
-            "{decisions:?}"
-        );
+        assert_knows(&decisions, given[0].entry);
     }
 
     #[tokio::test]

@@ -49,8 +49,7 @@ mod stack {
         let mut shop = Plan::on(Rung::Redis).await.roles(&["serve", "consume", "control"]).start().await;
         let sale = shop.open(NewSale::of(10)).await;
         let id = SaleId(sale.parse().unwrap());
-        let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
-        let mut master = client.get_multiplexed_async_connection().await.unwrap();
+        let mut master = shop.redis().await;
         let (epoch, server): (i64, String) =
             master.hmget(keys::hash(Bucket::whole(id)), &["Epoch", "Server"]).await.unwrap();
         write_grants(
@@ -60,8 +59,7 @@ mod stack {
         );
 
         let without = memory(shop.process("serve", 0), "VmRSS");
-        shop.process("serve", 0).kill();
-        shop.process("serve", 0).start();
+        shop.process("serve", 0).restart();
         shop.wait_until_ready().await;
         let serve = shop.process("serve", 0);
         assert!(serve.log().contains(&GRANTS.to_string()), "the file was read");
@@ -78,7 +76,6 @@ mod stack {
         assert!(shop.process("serve", 0).log().contains("the oldest are no longer remembered by this process"));
 
         // The server sells as before.
-        let order = shop.shopper(1).buy_one(&sale).await;
-        shop.shopper(1).wait_for_status(&sale, &order, "unpaid").await;
+        shop.shopper(1).unpaid_order(&sale).await;
     }
 }

@@ -15,7 +15,7 @@ mod stack {
     use uuid::Uuid;
 
     use crate::plans::rows::DRAW_RULES;
-    use crate::support::{Fixture, NewSale, Plan, Process, Rung, Shop, eventually, seed};
+    use crate::support::{Fixture, NewSale, Plan, Process, Rung, Shop, WAITS_FOR_A_LOCK, seed, sessions, until};
 
     const SALES: i64 = 300;
     const CONSUMERS: u64 = 4;
@@ -91,15 +91,8 @@ mod stack {
             (PgConnection::connect(url).await.unwrap(), PgConnection::connect(url).await.unwrap());
         sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; {first}"))).execute(&mut other).await.unwrap();
         let holding = async {
-            let waits = "SELECT COUNT(*) FROM pg_stat_activity
-                 WHERE datname = current_database() AND wait_event_type = 'Lock'";
-            eventually("the change waits", TIMEOUT, async || {
-                match sqlx::query_scalar::<_, i64>(waits).fetch_one(&mut watch).await.unwrap() {
-                    0 => Err("no session waits".to_owned()),
-                    _ => Ok(()),
-                }
-            })
-            .await;
+            let waiting = async || sessions(&mut watch, WAITS_FOR_A_LOCK).await;
+            until("the change waits", TIMEOUT, waiting, |sessions| *sessions > 0).await;
             free(&mut other).await;
             sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
         };
@@ -147,8 +140,7 @@ mod stack {
     async fn stores_an_order(shop: &Shop) {
         let sale = shop.open(NewSale::of(1)).await;
         let shopper = shop.shopper(1);
-        let order = shopper.buy_one(&sale).await;
-        shopper.wait_for_status(&sale, &order, "unpaid").await;
+        shopper.unpaid_order(&sale).await;
     }
 
     #[tokio::test]
@@ -157,11 +149,8 @@ mod stack {
             let shop = Plan::on(rung).await.set("SECKILL_PIPELINE_THREADS", setting).start().await;
             stores_an_order(&shop).await;
             // Threads that look up a name for a moment have the same name.
-            eventually("the threads of the pipeline", TIMEOUT, async || {
-                let found = threads(&shop.processes[0], "pipeline");
-                if found == expected { Ok(()) } else { Err(format!("{found} threads")) }
-            })
-            .await;
+            let read = async || threads(&shop.processes[0], "pipeline");
+            until("the threads of the pipeline", TIMEOUT, read, |found| *found == expected).await;
         }
     }
 }

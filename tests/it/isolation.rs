@@ -8,7 +8,7 @@ mod stack {
     use sqlx::postgres::PgConnection;
     use sqlx::{AssertSqlSafe, Connection, Row};
 
-    use crate::support::{NewSale, OtherShop, Plan, Rung, Shop, eventually, manage, on_database};
+    use crate::support::{NewSale, OtherShop, Plan, Rung, Shop, eventually, manage, on_database, sessions, until};
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -25,14 +25,6 @@ mod stack {
         connection
     }
 
-    /// The number of the shop's sessions that match in `pg_stat_activity`.
-    async fn sessions(watch: &mut PgConnection, condition: &str) -> i64 {
-        let sql = format!(
-            "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND {condition}"
-        );
-        sqlx::raw_sql(AssertSqlSafe(sql)).fetch_one(watch).await.unwrap().get(0)
-    }
-
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn connections_have_the_name_of_their_process_at_postgres_redis_and_rabbitmq() {
         let shop = Plan::on(Rung::Rabbit).await.start().await;
@@ -40,8 +32,7 @@ mod stack {
         let named = "application_name LIKE 'seckill/%:%@%'";
         assert!(sessions(&mut watch, named).await > 0);
         assert_eq!(sessions(&mut watch, &format!("NOT {named}")).await, 0);
-        let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
-        let mut redis = client.get_multiplexed_async_connection().await.unwrap();
+        let mut redis = shop.redis().await;
         let mut ask = redis::cmd("CLIENT");
         let list: String = ask.arg("LIST").arg("TYPE").arg("normal").query_async(&mut redis).await.unwrap();
         let database = format!(" db={} ", shop.setting("SECKILL_REDIS_URL").rsplit('/').next().unwrap());
@@ -67,23 +58,19 @@ mod stack {
             let locked = shop.create(NewSale::of(9).closes_in(Duration::from_secs(6))).await;
             shop.change_sale_state(&locked, "start").await;
             let other = shop.open(NewSale::of(9)).await;
-            let late = shop.shopper(1).buy_one(&other).await;
-            shop.shopper(1).wait_for_status(&other, &late, "unpaid").await;
-            let stuck = shop.shopper(2).buy_one(&locked).await;
-            shop.shopper(2).wait_for_status(&locked, &stuck, "unpaid").await;
+            let late = shop.shopper(1).unpaid_order(&other).await;
+            let stuck = shop.shopper(2).unpaid_order(&locked).await;
             let due = shop.create(NewSale::of(9).opens_in(Duration::from_secs(8))).await;
 
             let mut lock = lock(&shop, &locked).await;
             let waiting = shop.shopper(3).buy_one(&locked).await;
-            let free = shop.shopper(4).buy_one(&other).await;
-            shop.shopper(4).wait_for_status(&other, &free, "unpaid").await;
+            shop.shopper(4).unpaid_order(&other).await;
             let expire = format!("UPDATE orders SET pay_by_ms = 1 WHERE id IN ('{late}', '{stuck}')");
             on_database(&shop, &expire).await;
             shop.shopper(1).wait_for_status(&other, &late, "cancelled").await;
             // The locked sale is overdue to close by then.
             shop.wait_for_phase(&due, "open").await;
-            let more = shop.shopper(5).buy_one(&other).await;
-            shop.shopper(5).wait_for_status(&other, &more, "unpaid").await;
+            shop.shopper(5).unpaid_order(&other).await;
             assert_eq!(
                 shop.shopper(3).order(&locked, &waiting).await.expect(200).json()["order"]["status"],
                 "reserved"
@@ -115,8 +102,7 @@ mod stack {
             shop.shopper(n).buy_one(&locked).await;
         }
         for n in 0..3 {
-            let order = shop.shopper(n).buy_one(&other).await;
-            shop.shopper(n).wait_for_status(&other, &order, "unpaid").await;
+            shop.shopper(n).unpaid_order(&other).await;
         }
         assert_eq!(shop.numbers(&locked).await["sold"], 0);
         sqlx::raw_sql("ROLLBACK").execute(&mut lock).await.unwrap();
@@ -127,8 +113,7 @@ mod stack {
     /// A confirmation that waits for a lock began before the time of its reservation was over. The one after it is refused.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn refused_confirmation_stays_refused_although_an_earlier_one_waits() {
-        let shop = Plan::on(Rung::Postgres).await.start().await;
-        let sale = shop.open(NewSale::of(9)).await;
+        let (shop, sale) = Shop::selling(Rung::Postgres, NewSale::of(9)).await;
         let other = OtherShop::of(&shop).await;
         other.ask(Method::POST, "/api/v1/shoppers", &json!({"id": "4711"})).await.unwrap().expect(201);
         let path = format!("/api/v1/sales/{sale}/reservations");
@@ -149,18 +134,14 @@ mod stack {
         sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut held).await.unwrap();
         let late = async {
             let waits = "wait_event_type = 'Lock' AND query LIKE '%paid%'";
-            eventually("the first one waits for the lock", TIMEOUT, async || match sessions(&mut watch, waits).await {
-                0 => Err("no session waits".to_owned()),
-                _ => Ok(()),
-            })
-            .await;
+            let waiting = async || sessions(&mut watch, waits).await;
+            until("the first one waits for the lock", TIMEOUT, waiting, |waiting| *waiting > 0).await;
             let is_over = format!("SELECT COUNT(*) FROM orders WHERE id = '{id}' AND pay_by_ms < {NOW}");
-            eventually("its time is over", TIMEOUT, async || {
-                let over: i64 =
-                    sqlx::raw_sql(AssertSqlSafe(is_over.clone())).fetch_one(&mut watch).await.unwrap().get(0);
-                if over == 1 { Ok(()) } else { Err("held".to_owned()) }
-            })
-            .await;
+            let over = async || {
+                let row = sqlx::raw_sql(AssertSqlSafe(is_over.clone())).fetch_one(&mut watch).await.unwrap();
+                row.get::<i64, _>(0)
+            };
+            until("its time is over", TIMEOUT, over, |over| *over == 1).await;
             let told = (read().await["reservation"]["status"].clone(), confirm().await);
             sqlx::raw_sql("ROLLBACK").execute(&mut held).await.unwrap();
             told
@@ -189,26 +170,19 @@ mod stack {
         let second = shop.shopper(2).buy_one(&two).await;
         shop.process("consume", 0).signal("CONT");
         let waits = "state = 'active' AND wait_event_type = 'Lock' AND query LIKE '%sales%'";
-        eventually("the consumer waits for the lock", TIMEOUT, async || match sessions(&mut watch, waits).await {
-            0 => Err("no session waits".to_owned()),
-            _ => Ok(()),
-        })
-        .await;
+        let read = async || sessions(&mut watch, waits).await;
+        until("the consumer waits for the lock", TIMEOUT, read, |waiting| *waiting > 0).await;
         shop.process("consume", 0).signal("STOP");
         sqlx::raw_sql("ROLLBACK").execute(&mut held).await.unwrap();
         shop.process("consume", 1).start();
-        let third = shop.shopper(3).buy_one(&other).await;
-        shop.shopper(3).wait_for_status(&other, &third, "unpaid").await;
+        shop.shopper(3).unpaid_order(&other).await;
         let first_order = shop.shopper(1).order(&one, &first).await.expect(200).text();
         assert!(first_order.contains("\"reserved\""), "another sale does not wait for the locks: {first_order}");
         shop.change_sale_state(&one, "pause").await;
         shop.change_sale_state(&two, "pause").await;
         for (shopper, sale, order) in [(1, &one, &first), (2, &two, &second)] {
-            eventually("the other consumer takes the order over", TIMEOUT, async || {
-                let order = shop.shopper(shopper).order(sale, order).await.expect(200).text();
-                if order.contains("\"unpaid\"") { Ok(()) } else { Err(order) }
-            })
-            .await;
+            let read = async || shop.shopper(shopper).order(sale, order).await.expect(200).text();
+            until("the other consumer takes the order over", TIMEOUT, read, |order| order.contains("\"unpaid\"")).await;
         }
         shop.process("consume", 0).signal("CONT");
         shop.audit_is_clean().await;
@@ -217,8 +191,7 @@ mod stack {
     /// Releases can never be carried out in a sale that is over, and not now in a sale that is not loaded.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn releases_of_a_sale_without_keys_hold_up_no_other_sale() {
-        let shop = Plan::on(Rung::Redis).await.start().await;
-        let sale = shop.open(NewSale::of(1)).await;
+        let (shop, sale) = Shop::selling(Rung::Redis, NewSale::of(1)).await;
         let (retired, draft) = (shop.create(NewSale::of(1)).await, shop.create(NewSale::of(1)).await);
         let retire =
             format!("UPDATE sales SET state = 'ended', closes_at_ms = 1, retired_at_ms = 1 WHERE id = {retired}");
@@ -232,15 +205,10 @@ mod stack {
             );
             on_database(&shop, &late).await;
         }
-        let order = shop.shopper(1).buy_one(&sale).await;
-        shop.shopper(1).wait_for_status(&sale, &order, "unpaid").await;
+        let order = shop.shopper(1).unpaid_order(&sale).await;
         on_database(&shop, &format!("UPDATE orders SET pay_by_ms = 1 WHERE id = '{order}'")).await;
         let next = shop.shopper(2);
-        eventually("the unit returns", TIMEOUT, async || {
-            let answer = next.buy(&sale, 1).await;
-            if answer.status == 202 { Ok(()) } else { Err(answer.text()) }
-        })
-        .await;
+        until("the unit returns", TIMEOUT, async || next.buy(&sale, 1).await, |answer| answer.status == 202).await;
         let mut watch = connect(&shop).await;
         eventually("releases of the retired sale are gone", TIMEOUT, async || {
             let sql = format!("SELECT COUNT(*) FROM releases WHERE sale_id = {retired}");
@@ -252,12 +220,10 @@ mod stack {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn refused_refund_stops_neither_refunds_nor_webhooks() {
-        let shop = Plan::on(Rung::Redis).await.start().await;
-        let sale = shop.open(NewSale::of(9)).await;
+        let (shop, sale) = Shop::selling(Rung::Redis, NewSale::of(9)).await;
         let mut orders = Vec::new();
         for n in 1..=3 {
-            let order = shop.shopper(n).buy_one(&sale).await;
-            shop.shopper(n).wait_for_status(&sale, &order, "unpaid").await;
+            let order = shop.shopper(n).unpaid_order(&sale).await;
             orders.push(order);
         }
         // The provider has not captured this payment, so it refuses to refund it.
@@ -286,9 +252,7 @@ mod stack {
         )
         .await;
         shop.shopper(2).wait_for_status(&sale, &orders[1], "paid").await;
-        let checkout = shop.shopper(3).begin_payment(&sale, &orders[2]).await;
-        shop.shopper(3).pay_at(&checkout).await.expect(303);
-        shop.shopper(3).wait_for_status(&sale, &orders[2], "paid").await;
+        shop.shopper(3).pay(&sale, &orders[2]).await;
         let refund = format!("/api/admin/orders/{}/refund", orders[2]);
         shop.admin().await.post(&refund, json!({"reason": "broken"})).await.expect(200);
         shop.shopper(3).wait_for_status(&sale, &orders[2], "refunded").await;

@@ -13,7 +13,7 @@ mod stack {
     use store::{JoinOutcome, Joining, Store};
     use uuid::Uuid;
 
-    use crate::support::{Fixture, Rung, eventually};
+    use crate::support::{Fixture, Rung, WAITS_FOR_A_LOCK, sessions, until};
 
     const SALE: SaleId = SaleId(1);
     const PROCESSES: usize = 4;
@@ -96,14 +96,9 @@ mod stack {
             "00".repeat(16)
         );
         sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut rival).await.unwrap();
-        let mut waiting = async |sessions: i64| {
-            eventually(&format!("{sessions} sessions wait for a lock"), TIMEOUT, async || {
-                let sql = "SELECT COUNT(*) FROM pg_stat_activity
-                     WHERE datname = current_database() AND wait_event_type = 'Lock'";
-                let found: i64 = sqlx::query_scalar(sql).fetch_one(&mut watch).await.unwrap();
-                if found == sessions { Ok(()) } else { Err(format!("{found} wait")) }
-            })
-            .await;
+        let mut waiting = async |expected: i64| {
+            let found = async || sessions(&mut watch, WAITS_FOR_A_LOCK).await;
+            until(&format!("{expected} sessions wait for a lock"), TIMEOUT, found, |found| *found == expected).await;
         };
         let (first, second) = (stores[0].clone(), stores[1].clone());
         let joining = tokio::spawn(async move { join(&first, [user].into_iter()).await[&user] });

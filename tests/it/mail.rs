@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{Plan, Rung, Shop, eventually};
+use crate::support::{Plan, Rung, Shop, eventually, until};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const PASSWORD: &str = "correct horse";
@@ -90,15 +90,11 @@ async fn message_is_repeated_with_its_id_after_a_kill_between_sending_and_record
     let mut shop = Plan::on(Rung::Sqlite).await.set("SECKILL_SMTP_URL", &url).start().await;
     enter_address(&shop, "mei", "mei@shop.example").await;
     let messages = async |count: usize| {
-        eventually("the server has taken messages", TIMEOUT, async || {
-            let taken = taken.lock().unwrap().clone();
-            if taken.len() >= count { Ok(taken) } else { Err(format!("{} of {count}", taken.len())) }
-        })
-        .await
+        let read = async || taken.lock().unwrap().clone();
+        until("the server has taken messages", TIMEOUT, read, |taken| taken.len() >= count).await
     };
     messages(1).await;
-    shop.processes[0].kill();
-    shop.processes[0].start();
+    shop.processes[0].restart();
     shop.wait_until_ready().await;
     let taken = messages(2).await;
     assert_eq!(message_id(&taken[0]), message_id(&taken[1]));

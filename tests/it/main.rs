@@ -4,6 +4,9 @@
 //! `stack`, tests that break services in `faults` (see `.config/nextest.toml`). `scripts/test` starts the services and
 //! runs everything.
 
+#[macro_use]
+mod cases;
+
 mod support;
 
 mod contract;

@@ -10,11 +10,7 @@ mod stack {
     const MOVE_TIMEOUT: Duration = Duration::from_secs(60);
 
     async fn buy_when_possible(shopper: &Shopper, sale: &str) {
-        let order = eventually("buying works again", MOVE_TIMEOUT, async || {
-            let answer = shopper.try_buy(sale, 1).await?;
-            if [200, 202].contains(&answer.status) { Ok(answer.order_id()) } else { Err(answer.text()) }
-        })
-        .await;
+        let order = shopper.buy_when_possible(sale, MOVE_TIMEOUT).await;
         shopper.wait_for_status(sale, &order, "unpaid").await;
     }
 
@@ -50,8 +46,7 @@ mod stack {
         let name = plan.through_proxy("SECKILL_REDIS_URL");
         name.restore().await;
         // The second relay sends only single commands.
-        let shop = plan.roles(&["serve", "control", "consume", "relay", "relay"]).start().await;
-        let sale = shop.open(NewSale::of(10)).await;
+        let (shop, sale) = plan.roles(&["serve", "control", "consume", "relay", "relay"]).open(NewSale::of(10)).await;
         shop.shopper(1).buy_one(&sale).await;
 
         promote(&two, &one).await;
@@ -137,14 +132,9 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn sale_opens_although_the_link_of_a_replica_is_cut() {
-        sale_opens_although_a_replica_lost_its_master(LinkFault::Cut).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn sale_opens_although_the_link_of_a_replica_is_silent() {
-        sale_opens_although_a_replica_lost_its_master(LinkFault::Silent).await;
+    cases! { sale_opens_although_a_replica_lost_its_master:
+        sale_opens_although_the_link_of_a_replica_is_cut: LinkFault::Cut,
+        sale_opens_although_the_link_of_a_replica_is_silent: LinkFault::Silent,
     }
 
     /// While the master is away nothing shows that a replica lags, so its facts stay in use.
@@ -155,8 +145,7 @@ mod stack {
         let mut plan = Plan::on(Rung::Redis).await.set("SECKILL_REDIS_URL", &master.url());
         let way = plan.through_proxy("SECKILL_REDIS_URL");
         way.restore().await;
-        let shop = plan.set("SECKILL_REDIS_REPLICA_URLS", &replica.url()).start().await;
-        let sale = shop.open(NewSale::of(5)).await;
+        let (shop, sale) = plan.set("SECKILL_REDIS_REPLICA_URLS", &replica.url()).open(NewSale::of(5)).await;
         way.cut();
         // Longer than a replica may lag.
         crate::support::pause(5_000).await;

@@ -7,7 +7,6 @@ mod stack {
     use axum::http::Method;
     use engine::pipeline::message::{KINDS, ORDER, ORDER_V1};
     use engine::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, ORDER_QUEUE};
-    use futures::future::join_all;
     use lapin::options::{BasicAckOptions, ExchangeDeleteOptions, QueueDeleteOptions};
     use rand::SeedableRng;
     use rand::rngs::StdRng;
@@ -15,7 +14,7 @@ mod stack {
     use redis::streams::StreamRangeReply;
     use serde_json::{Value, json};
 
-    use crate::support::{Broker, NewSale, Plan, Rung, Shop, Shopper, manage, order_count, pause, seed};
+    use crate::support::{Broker, NewSale, Plan, Rung, Shop, all_become, manage, order_count, pause, seed};
 
     const TIMEOUT: Duration = Duration::from_secs(20);
     const ROLES: [&str; 4] = ["serve", "relay", "consume", "control"];
@@ -36,24 +35,13 @@ mod stack {
         body["orders"].as_array().unwrap().iter().map(single).collect()
     }
 
-    async fn all_buy(shop: &Shop, sale: &str, count: u64) -> Vec<(Shopper, String)> {
-        join_all((0..count).map(async |n| {
-            let shopper = shop.shopper(n);
-            let order = shopper.buy_one(sale).await;
-            (shopper, order)
-        }))
-        .await
-    }
-
     #[tokio::test]
     async fn one_message_carries_the_orders_of_one_outbox_entry() {
         const ORDERS: usize = 60;
-        let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
-        let sale = shop.open(NewSale::of(ORDERS as i64)).await;
+        let (mut shop, sale) = Plan::on(Rung::Rabbit).await.roles(&ROLES).open(NewSale::of(ORDERS as i64)).await;
         shop.process("consume", 0).kill();
-        let orders = all_buy(&shop, &sale, ORDERS as u64).await;
-        let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
-        let mut master = client.get_multiplexed_async_connection().await.unwrap();
+        let orders = shop.all_buy(&sale, 0..ORDERS as u64).await;
+        let mut master = shop.redis().await;
         let mut range = redis::cmd("XRANGE");
         range.arg(format!("goods{{{sale}}}:outbox")).arg("-").arg("+");
         let entries: StreamRangeReply = range.query_async(&mut master).await.unwrap();
@@ -90,10 +78,9 @@ mod stack {
     #[tokio::test]
     async fn messages_of_earlier_versions_become_orders() {
         const ORDERS: usize = 20;
-        let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
-        let sale = shop.open(NewSale::of(ORDERS as i64)).await;
+        let (mut shop, sale) = Plan::on(Rung::Rabbit).await.roles(&ROLES).open(NewSale::of(ORDERS as i64)).await;
         shop.process("consume", 0).kill();
-        let orders = all_buy(&shop, &sale, ORDERS as u64).await;
+        let orders = shop.all_buy(&sale, 0..ORDERS as u64).await;
         let broker = Broker::of(&shop).await;
         let messages = broker.take(ORDERS).await;
         // Nothing else brings the orders to the database: their messages are gone, and no process publishes them again.
@@ -104,9 +91,7 @@ mod stack {
             broker.publish("order.reserved.v1", &single).await;
         }
         shop.process("consume", 0).start();
-        for (shopper, order) in &orders {
-            shopper.wait_for_status(&sale, order, "unpaid").await;
-        }
+        all_become(&orders, &sale, "unpaid").await;
         broker.holds(DEAD_LETTER_QUEUE, 0).await;
         shop.process("relay", 0).start();
         shop.wait_for_sold(&sale, ORDERS as i64, TIMEOUT).await;
@@ -117,10 +102,9 @@ mod stack {
     async fn duplicate_and_reordered_messages_count_once() {
         const ORDERS: usize = 50;
         let mut random = StdRng::seed_from_u64(seed());
-        let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
-        let sale = shop.open(NewSale::of(ORDERS as i64)).await;
+        let (mut shop, sale) = Plan::on(Rung::Rabbit).await.roles(&ROLES).open(NewSale::of(ORDERS as i64)).await;
         shop.process("consume", 0).kill();
-        let orders = all_buy(&shop, &sale, ORDERS as u64).await;
+        let orders = shop.all_buy(&sale, 0..ORDERS as u64).await;
         let broker = Broker::of(&shop).await;
         let originals = broker.take(ORDERS).await;
         let mut copies: Vec<(&str, Vec<u8>)> = Vec::new();
@@ -135,9 +119,7 @@ mod stack {
         }
         broker.requeue().await;
         shop.process("consume", 0).start();
-        for (shopper, order) in &orders {
-            shopper.wait_for_status(&sale, order, "unpaid").await;
-        }
+        all_become(&orders, &sale, "unpaid").await;
         // The rest of the copies, after all orders are stored.
         for (kind, body) in late {
             broker.publish(kind, body).await;
@@ -150,8 +132,7 @@ mod stack {
 
     #[tokio::test]
     async fn late_copy_of_a_cancelled_order_changes_nothing() {
-        let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
-        let sale = shop.open(NewSale::of(1)).await;
+        let (mut shop, sale) = Plan::on(Rung::Rabbit).await.roles(&ROLES).open(NewSale::of(1)).await;
         shop.process("consume", 0).kill();
         let (one, two) = (shop.shopper(1), shop.shopper(2));
         let first = one.buy_one(&sale).await;
@@ -187,10 +168,9 @@ mod stack {
     /// An order stays in the outbox until it is in the database, so the queues can be filled again.
     #[tokio::test]
     async fn broker_that_lost_its_queues_is_refilled() {
-        let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
-        let sale = shop.open(NewSale::of(20)).await;
+        let (mut shop, sale) = Plan::on(Rung::Rabbit).await.roles(&ROLES).open(NewSale::of(20)).await;
         shop.process("consume", 0).kill();
-        let orders = all_buy(&shop, &sale, 20).await;
+        let orders = shop.all_buy(&sale, 0..20).await;
         let broker = Broker::of(&shop).await;
         broker.take(20).await;
         for queue in [ORDER_QUEUE, DEAD_LETTER_QUEUE] {
@@ -198,9 +178,7 @@ mod stack {
         }
         broker.channel.exchange_delete(EXCHANGE.into(), ExchangeDeleteOptions::default()).await.unwrap();
         shop.process("consume", 0).start();
-        for (shopper, order) in &orders {
-            shopper.wait_for_status(&sale, order, "unpaid").await;
-        }
+        all_become(&orders, &sale, "unpaid").await;
         shop.wait_for_sold(&sale, 20, TIMEOUT).await;
         shop.audit_is_clean().await;
     }

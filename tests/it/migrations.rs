@@ -105,7 +105,7 @@ async fn schema_is_created_once_and_guards_its_data(url: &str) {
 }
 
 /// Processes start together on an empty database. One migrates, the others wait.
-async fn concurrent_migrations_run_once(url: &str) {
+async fn processes_that_start_together_migrate_once(url: &str) {
     let stores: Vec<Store> = (0..4).map(|_| Store::open(url).unwrap()).collect();
     for migrated in futures::future::join_all(stores.iter().map(Store::migrate)).await {
         migrated.unwrap();
@@ -113,8 +113,11 @@ async fn concurrent_migrations_run_once(url: &str) {
     assert_eq!(stores[0].sales().revision().await.unwrap(), 1);
 }
 
-/// Applies the migrations below `version`.
-async fn migrate_up_to(version: u32, url: &str) {
+/// A database with the migrations below `version`.
+async fn before_version(version: u32, url: &str) -> (Store, AnyConnection) {
+    let store = Store::open(url).unwrap();
+    // Creates the file of an SQLite database.
+    store.ping().await.unwrap();
     let past = tempfile::tempdir().unwrap();
     let all = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
     for entry in std::fs::read_dir(all).unwrap().map(Result::unwrap) {
@@ -125,15 +128,12 @@ async fn migrate_up_to(version: u32, url: &str) {
     }
     let migrator = sqlx::migrate::Migrator::new(past.path()).await.unwrap();
     migrator.run(&mut AnyConnection::connect(url).await.unwrap()).await.unwrap();
+    (store, AnyConnection::connect(url).await.unwrap())
 }
 
 async fn single_picture_becomes_the_first_of_the_gallery(url: &str) {
-    let store = Store::open(url).unwrap();
-    // Creates the file of an SQLite database.
-    store.ping().await.unwrap();
-    migrate_up_to(3, url).await;
     let upload = format!("u-{}.png", "0f".repeat(32));
-    let mut connection = AnyConnection::connect(url).await.unwrap();
+    let (store, mut connection) = before_version(3, url).await;
     for (id, image) in [(1, "phone.svg"), (2, ""), (3, upload.as_str()), (4, "phone.svg")] {
         let sql = format!(
             "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, image, updated_at_ms)
@@ -153,10 +153,7 @@ async fn single_picture_becomes_the_first_of_the_gallery(url: &str) {
 
 /// Sales that have not begun get a seed at once, so that its commitment is public before they open.
 async fn planned_sale_gets_the_seed_of_its_spread(url: &str) {
-    let store = Store::open(url).unwrap();
-    store.ping().await.unwrap();
-    migrate_up_to(39, url).await;
-    let mut connection = AnyConnection::connect(url).await.unwrap();
+    let (store, mut connection) = before_version(39, url).await;
     fill(&mut connection).await;
     for (id, state) in [(2, "draft"), (3, "scheduled"), (4, "ended")] {
         let sql = format!(
@@ -181,10 +178,7 @@ async fn planned_sale_gets_the_seed_of_its_spread(url: &str) {
 
 /// Every account may take part in a sale of an earlier version.
 async fn sale_of_an_earlier_version_has_no_rules(url: &str) {
-    let store = Store::open(url).unwrap();
-    store.ping().await.unwrap();
-    migrate_up_to(45, url).await;
-    let mut connection = AnyConnection::connect(url).await.unwrap();
+    let (store, mut connection) = before_version(45, url).await;
     fill(&mut connection).await;
     store.migrate().await.unwrap();
     let sales = store.sales().list().await.unwrap();
@@ -213,10 +207,7 @@ async fn sale_of_an_earlier_version_has_no_rules(url: &str) {
 
 /// Existing messages keep their values. From this migration on, messages may belong to no account.
 async fn messages_of_accounts_stay_theirs(url: &str) {
-    let store = Store::open(url).unwrap();
-    store.ping().await.unwrap();
-    migrate_up_to(57, url).await;
-    let mut connection = AnyConnection::connect(url).await.unwrap();
+    let (store, mut connection) = before_version(57, url).await;
     let message = |id: &str, user: &str| {
         format!(
             "INSERT INTO mails (id, user_id, recipient, locale, kind, facts, created_at_ms, expires_at_ms, state, attempts,
@@ -243,10 +234,7 @@ async fn messages_of_accounts_stay_theirs(url: &str) {
 
 /// The column with the kinds is created again.
 async fn wallet_transfers_keep_their_kinds_and_get_two_more(url: &str) {
-    let store = Store::open(url).unwrap();
-    store.ping().await.unwrap();
-    migrate_up_to(59, url).await;
-    let mut connection = AnyConnection::connect(url).await.unwrap();
+    let (store, mut connection) = before_version(59, url).await;
     for (id, kind) in [("topup:1", "topup"), ("pay:1", "pay"), ("giveup:1", "giveup")] {
         let sql =
             format!("INSERT INTO wallet_transfers (id, kind, reference, at_ms) VALUES ('{id}', '{kind}', '1', 1)");
@@ -273,93 +261,28 @@ async fn wallet_transfers_keep_their_kinds_and_get_two_more(url: &str) {
 }
 
 mod sqlite {
-    use base::config::sqlite_in;
-
-    #[tokio::test]
-    async fn wallet_transfers_keep_their_kinds_and_get_two_more() {
-        let dir = tempfile::tempdir().unwrap();
-        super::wallet_transfers_keep_their_kinds_and_get_two_more(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test]
-    async fn messages_of_accounts_stay_theirs() {
-        let dir = tempfile::tempdir().unwrap();
-        super::messages_of_accounts_stay_theirs(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test]
-    async fn sale_of_an_earlier_version_has_no_rules() {
-        let dir = tempfile::tempdir().unwrap();
-        super::sale_of_an_earlier_version_has_no_rules(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test]
-    async fn planned_sale_gets_the_seed_of_its_spread() {
-        let dir = tempfile::tempdir().unwrap();
-        super::planned_sale_gets_the_seed_of_its_spread(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test]
-    async fn single_picture_becomes_the_first_of_the_gallery() {
-        let dir = tempfile::tempdir().unwrap();
-        super::single_picture_becomes_the_first_of_the_gallery(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test]
-    async fn schema_is_created_once_and_guards_its_data() {
-        let dir = tempfile::tempdir().unwrap();
-        super::schema_is_created_once_and_guards_its_data(&sqlite_in(dir.path())).await;
+    database_tests! {
+        sqlite, migrations:
+        schema_is_created_once_and_guards_its_data,
+        single_picture_becomes_the_first_of_the_gallery,
+        planned_sale_gets_the_seed_of_its_spread,
+        sale_of_an_earlier_version_has_no_rules,
+        messages_of_accounts_stay_theirs,
+        wallet_transfers_keep_their_kinds_and_get_two_more,
     }
 }
 
 mod stack {
     mod postgres {
-        use crate::support::Fixture;
-
-        #[tokio::test]
-        async fn schema_is_created_once_and_guards_its_data() {
-            let fixture = Fixture::without_schema().await;
-            super::super::schema_is_created_once_and_guards_its_data(&fixture.settings["SECKILL_DATABASE_URL"]).await;
-        }
-
-        #[tokio::test]
-        async fn single_picture_becomes_the_first_of_the_gallery() {
-            let fixture = Fixture::without_schema().await;
-            let url = &fixture.settings["SECKILL_DATABASE_URL"];
-            super::super::single_picture_becomes_the_first_of_the_gallery(url).await;
-        }
-
-        #[tokio::test]
-        async fn planned_sale_gets_the_seed_of_its_spread() {
-            let fixture = Fixture::without_schema().await;
-            let url = &fixture.settings["SECKILL_DATABASE_URL"];
-            super::super::planned_sale_gets_the_seed_of_its_spread(url).await;
-        }
-
-        #[tokio::test]
-        async fn sale_of_an_earlier_version_has_no_rules() {
-            let fixture = Fixture::without_schema().await;
-            let url = &fixture.settings["SECKILL_DATABASE_URL"];
-            super::super::sale_of_an_earlier_version_has_no_rules(url).await;
-        }
-
-        #[tokio::test]
-        async fn messages_of_accounts_stay_theirs() {
-            let fixture = Fixture::without_schema().await;
-            super::super::messages_of_accounts_stay_theirs(&fixture.settings["SECKILL_DATABASE_URL"]).await;
-        }
-
-        #[tokio::test]
-        async fn wallet_transfers_keep_their_kinds_and_get_two_more() {
-            let fixture = Fixture::without_schema().await;
-            let url = &fixture.settings["SECKILL_DATABASE_URL"];
-            super::super::wallet_transfers_keep_their_kinds_and_get_two_more(url).await;
-        }
-
-        #[tokio::test]
-        async fn processes_that_start_together_migrate_once() {
-            let fixture = Fixture::without_schema().await;
-            super::super::concurrent_migrations_run_once(&fixture.settings["SECKILL_DATABASE_URL"]).await;
+        database_tests! {
+            postgres_without_schema, migrations:
+            schema_is_created_once_and_guards_its_data,
+            single_picture_becomes_the_first_of_the_gallery,
+            planned_sale_gets_the_seed_of_its_spread,
+            sale_of_an_earlier_version_has_no_rules,
+            messages_of_accounts_stay_theirs,
+            wallet_transfers_keep_their_kinds_and_get_two_more,
+            processes_that_start_together_migrate_once,
         }
     }
 }

@@ -4,9 +4,9 @@ mod stack {
     use std::time::Duration;
 
     use axum::http::Method;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use crate::support::{Plan, Rung, Shop, eventually, on_database};
+    use crate::support::{Plan, Rung, Shop, eventually, on_database, until};
 
     const PACKETS: i64 = 1_000;
     const LOAD_TIMEOUT: Duration = Duration::from_secs(180);
@@ -20,8 +20,7 @@ mod stack {
     }
 
     async fn redis<T: redis::FromRedisValue>(shop: &Shop, words: &[&str]) -> T {
-        let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
-        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        let mut connection = shop.redis().await;
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);
         command.query_async(&mut connection).await.unwrap()
@@ -69,10 +68,8 @@ mod stack {
             if claim.status == 200 { Ok(()) } else { Err(claim.text()) }
         })
         .await;
-        eventually("the claim is in the database, and the packet over", CLAIM_TIMEOUT, async || {
-            let shown = shop.client().get(&format!("/api/packets/{packet}")).await.expect(200).json();
-            if shown["packet"]["settled_at"].is_string() { Ok(()) } else { Err(shown.to_string()) }
-        })
-        .await;
+        let read = async || shop.client().get(&format!("/api/packets/{packet}")).await.expect(200).json();
+        let is_over = |shown: &Value| shown["packet"]["settled_at"].is_string();
+        until("the claim is in the database, and the packet over", CLAIM_TIMEOUT, read, is_over).await;
     }
 }

@@ -54,8 +54,7 @@ impl<'a> Follower<'a> {
 }
 
 async fn follower_has_every_order(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(100)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(100)).await;
     let mut follower = Follower::begin(&shop).await;
     assert!(follower.orders.is_empty());
     let bought = futures::future::join_all((0..60).map(async |n| shop.shopper(n).buy_one(&sale).await)).await;
@@ -68,11 +67,9 @@ async fn follower_has_every_order(rung: Rung) {
 }
 
 async fn follower_learns_of_partial_refunds_and_deleted_accounts(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(1)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(1)).await;
     let mei = Shopper::new(shop.register("mei", PASSWORD).await);
-    let order = mei.buy_one(&sale).await;
-    mei.wait_for_status(&sale, &order, "unpaid").await;
+    let order = mei.unpaid_order(&sale).await;
     let checkout = mei.begin_payment(&sale, &order).await;
     mei.pay_at(&checkout).await.expect(303);
     let mut follower = Follower::begin(&shop).await;
@@ -92,14 +89,9 @@ async fn follower_learns_of_partial_refunds_and_deleted_accounts(rung: Rung) {
     assert!(name.starts_with("deleted-"), "{name}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn follower_has_every_order_of_sqlite() {
-    follower_has_every_order(Rung::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn follower_learns_of_partial_refunds_and_deleted_accounts_of_sqlite() {
-    follower_learns_of_partial_refunds_and_deleted_accounts(Rung::Sqlite).await;
+cases! { follower_has_every_order: follower_has_every_order_of_sqlite: Rung::Sqlite, }
+cases! { follower_learns_of_partial_refunds_and_deleted_accounts:
+    follower_learns_of_partial_refunds_and_deleted_accounts_of_sqlite: Rung::Sqlite,
 }
 
 mod stack {
@@ -108,20 +100,14 @@ mod stack {
 
     use super::*;
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn follower_has_every_order_of_postgresql_through_rabbitmq() {
-        follower_has_every_order(Rung::Rabbit).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn follower_learns_of_partial_refunds_and_deleted_accounts_of_postgresql() {
-        follower_learns_of_partial_refunds_and_deleted_accounts(Rung::Postgres).await;
+    cases! { follower_has_every_order: follower_has_every_order_of_postgresql_through_rabbitmq: Rung::Rabbit, }
+    cases! { follower_learns_of_partial_refunds_and_deleted_accounts:
+        follower_learns_of_partial_refunds_and_deleted_accounts_of_postgresql: Rung::Postgres,
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn change_that_commits_after_later_ones_is_not_missed() {
-        let shop = Shop::start(Rung::Postgres).await;
-        let sale = shop.open(NewSale::of(9)).await;
+        let (shop, sale) = Shop::selling(Rung::Postgres, NewSale::of(9)).await;
         let (held, other) = (shop.shopper(1).buy_one(&sale).await, shop.shopper(2).buy_one(&sale).await);
         let mut follower = Follower::begin(&shop).await;
 

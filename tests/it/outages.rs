@@ -10,8 +10,7 @@ mod stack {
     use serde_json::json;
 
     use crate::support::{
-        ADMIN_PASSWORD, Answer, Fixture, Load, NewSale, Plan, Proxy, RedisServer, Rung, Shop, Shopper, eventually,
-        pause, run,
+        ADMIN_PASSWORD, Fixture, Load, NewSale, Plan, Proxy, RedisServer, Rung, Shop, Shopper, eventually, pause, run,
     };
 
     const TIMEOUT: Duration = Duration::from_secs(20);
@@ -43,15 +42,6 @@ mod stack {
         let answer = shopper.buy(sale, 1).await.expect_problem(503, "overloaded");
         assert!(!answer.header("retry-after").is_empty());
         assert!(began.elapsed() < REFUSAL_TIMEOUT, "refused only after {:?}", began.elapsed());
-    }
-
-    /// Waits until a purchase succeeds again, without a restart.
-    async fn buy_when_recovered(shopper: &Shopper, sale: &str) -> String {
-        eventually("buying works again", TIMEOUT, async || {
-            let answer: Answer = shopper.try_buy(sale, 1).await?;
-            if [200, 202].contains(&answer.status) { Ok(answer.order_id()) } else { Err(answer.text()) }
-        })
-        .await
     }
 
     /// Checks that `/healthz` names the missing service, and `/livez` and `/readyz` stay 200.
@@ -87,17 +77,12 @@ mod stack {
                 proxies[0].restore().await;
             }
         }
-        eventually("it answers", TIMEOUT, async || {
-            let answer = shop.ops(0).request(Method::GET, "/readyz").try_send().await?;
-            if answer.status == 200 { Ok(()) } else { Err(answer.text()) }
-        })
-        .await;
+        shop.ops(0).wait_for("/readyz", 200, TIMEOUT).await;
         proxies[1].restore().await;
         proxies[2].restore().await;
         shop.wait_until_ready().await;
         let sale = shop.open(NewSale::of(1)).await;
-        let order = shop.shopper(1).buy_one(&sale).await;
-        shop.shopper(1).wait_for_status(&sale, &order, "unpaid").await;
+        shop.shopper(1).unpaid_order(&sale).await;
         shop.audit_is_clean().await;
     }
 
@@ -106,8 +91,7 @@ mod stack {
         let (shop, proxies) = shop_behind(Rung::Rabbit, &["SECKILL_REDIS_URL"]).await;
         let sale = shop.open(NewSale::of(5)).await;
         let (one, two) = (shop.shopper(1), shop.shopper(2));
-        let order = one.buy_one(&sale).await;
-        one.wait_for_status(&sale, &order, "unpaid").await;
+        let order = one.unpaid_order(&sale).await;
         two.token(&sale).await.expect(200);
         proxies[0].cut();
         assert_refused(&two, &sale).await;
@@ -117,15 +101,14 @@ mod stack {
         one.order(&sale, &order).await.expect(200);
         one.cancel(&sale, &order).await.expect(200);
         proxies[0].restore().await;
-        let second = buy_when_recovered(&two, &sale).await;
+        let second = two.buy_when_possible(&sale, TIMEOUT).await;
         two.wait_for_status(&sale, &second, "unpaid").await;
         shop.audit_is_clean().await;
     }
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn button_answers_without_any_redis() {
-        let services = ["SECKILL_REDIS_URL", "SECKILL_REDIS_REPLICA_URLS"];
-        let (shop, proxies) = shop_behind(Rung::Redis, &services).await;
+    /// The services that hold the stock are away: purchases are refused, and everything else answers.
+    async fn stock_is_away((rung, services): (Rung, &[&str])) {
+        let (shop, proxies) = shop_behind(rung, services).await;
         let sale = shop.open(NewSale::of(5)).await;
         let shopper = shop.shopper(1);
         shopper.token(&sale).await.expect(200);
@@ -135,9 +118,14 @@ mod stack {
         for proxy in &proxies {
             proxy.restore().await;
         }
-        let order = buy_when_recovered(&shopper, &sale).await;
+        let order = shopper.buy_when_possible(&sale, TIMEOUT).await;
         shopper.wait_for_status(&sale, &order, "unpaid").await;
         shop.audit_is_clean().await;
+    }
+
+    cases! { stock_is_away:
+        button_answers_without_any_redis: (Rung::Redis, &["SECKILL_REDIS_URL", "SECKILL_REDIS_REPLICA_URLS"][..]),
+        database_stock_refuses_while_the_database_is_down: (Rung::Postgres, &["SECKILL_DATABASE_URL"][..]),
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -165,21 +153,12 @@ mod stack {
         proxies[0].cut();
         proxies[0].slow_down(Duration::from_millis(280));
         proxies[0].restore().await;
-        eventually("the broker answers in time", TIMEOUT, async || {
-            let answer = shop.ops(0).request(Method::GET, "/healthz").try_send().await?;
-            if answer.status == 200 { Ok(()) } else { Err(answer.text()) }
-        })
-        .await;
+        shop.ops(0).wait_for("/healthz", 200, TIMEOUT).await;
     }
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn orders_wait_in_rabbitmq_while_the_database_is_down() {
-        redis_sells_while_the_database_is_down(Rung::Rabbit).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn orders_wait_in_the_outbox_while_the_database_is_down() {
-        redis_sells_while_the_database_is_down(Rung::Redis).await;
+    cases! { redis_sells_while_the_database_is_down:
+        orders_wait_in_rabbitmq_while_the_database_is_down: Rung::Rabbit,
+        orders_wait_in_the_outbox_while_the_database_is_down: Rung::Redis,
     }
 
     async fn redis_sells_while_the_database_is_down(rung: Rung) {
@@ -219,27 +198,11 @@ mod stack {
             shopper.try_buy(&sale, 1).await.unwrap();
         }
         let mut load = Load::new(&sale);
-        load.arrive(&shop, 2 * UNITS as u64, Duration::from_secs(1));
-        load.finish().await;
+        load.serve(&shop, 2 * UNITS as u64, Duration::from_secs(1)).await;
         // The load has a shopper with the same number.
         assert_eq!(load.winners() as i64, UNITS, "{:?}", load.refusals());
         proxies[0].restore().await;
         shop.wait_for_sold(&sale, UNITS, Duration::from_secs(30)).await;
-        shop.audit_is_clean().await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn database_stock_refuses_while_the_database_is_down() {
-        let (shop, proxies) = shop_behind(Rung::Postgres, &["SECKILL_DATABASE_URL"]).await;
-        let sale = shop.open(NewSale::of(5)).await;
-        let shopper = shop.shopper(1);
-        shopper.token(&sale).await.expect(200);
-        proxies[0].cut();
-        assert_refused(&shopper, &sale).await;
-        pages_and_sessions_answer(&shop, &sale, &shopper).await;
-        proxies[0].restore().await;
-        let order = buy_when_recovered(&shopper, &sale).await;
-        shopper.wait_for_status(&sale, &order, "unpaid").await;
         shop.audit_is_clean().await;
     }
 
@@ -254,7 +217,7 @@ mod stack {
         assert_refused(&one, &sale).await;
         proxies[0].cut();
         proxies[0].restore().await;
-        let order = buy_when_recovered(&one, &sale).await;
+        let order = one.buy_when_possible(&sale, TIMEOUT).await;
         assert_eq!(one.buy(&sale, 1).await.expect(200).json()["repeated"], true);
         one.wait_for_status(&sale, &order, "unpaid").await;
         two.buy(&sale, 1).await.expect_problem(409, "sold_out");

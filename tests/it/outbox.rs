@@ -6,21 +6,14 @@ mod stack {
     use domain::{Bucket, SaleId};
     use engine::redis::keys;
     use redis::AsyncCommands;
-    use redis::aio::MultiplexedConnection;
 
-    use crate::support::{Load, NewSale, Plan, Rung, Shop, eventually, pause};
+    use crate::support::{Load, NewSale, Plan, Rung, Shop, pause, until};
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
-    async fn master(shop: &Shop) -> MultiplexedConnection {
-        let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
-        client.get_multiplexed_async_connection().await.unwrap()
-    }
-
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn pending_entries_of_a_dead_consumer_are_taken_over() {
-        let mut shop = Plan::on(Rung::Redis).await.one_role_per_process().start().await;
-        let sale = shop.open(NewSale::of(200)).await;
+        let (mut shop, sale) = Plan::on(Rung::Redis).await.one_role_per_process().open(NewSale::of(200)).await;
         let mut load = Load::new(&sale);
         load.arrive(&shop, 150, Duration::from_millis(1_500));
         for n in 0..4 {
@@ -31,8 +24,7 @@ mod stack {
                 shop.process("consume", n % 2).start();
             }
         }
-        load.arrive(&shop, 150, Duration::from_millis(500));
-        load.finish().await;
+        load.serve(&shop, 150, Duration::from_millis(500)).await;
         assert_eq!(load.winners(), 200, "{:?}", load.refusals());
         shop.wait_for_sold(&sale, 200, TIMEOUT).await;
         for outcome in load.outcomes() {
@@ -49,41 +41,32 @@ mod stack {
         let mut plan = Plan::on(Rung::Redis).await.roles(&["serve", "consume", "control"]);
         let database = plan.through_proxy("SECKILL_DATABASE_URL");
         database.restore().await;
-        let mut shop = plan.start().await;
-        let sale = shop.open(NewSale::of(5)).await;
+        let (mut shop, sale) = plan.open(NewSale::of(5)).await;
         // From here on the consumer knows the sale, which it would otherwise learn from the database.
-        let first = shop.shopper(1).buy_one(&sale).await;
-        shop.shopper(1).wait_for_status(&sale, &first, "unpaid").await;
+        shop.shopper(1).unpaid_order(&sale).await;
         let shopper = shop.shopper(2);
         database.cut();
         let order = shopper.buy_one(&sale).await;
         let consumer = shop.process("consume", 0);
-        eventually("the consumer holds the order", TIMEOUT, async || {
-            let log = consumer.log();
-            if log.contains("does not take orders") { Ok(()) } else { Err(log) }
-        })
-        .await;
+        let read = async || consumer.log();
+        until("the consumer holds the order", TIMEOUT, read, |log| log.contains("does not take orders")).await;
         consumer.kill();
         // Reconciliation would find the hold without an order in the end. The entry must not need that.
         let outbox = keys::outbox(Bucket::whole(sale.parse().map(SaleId).unwrap()));
-        let kept: i64 = master(&shop).await.xlen(outbox).await.unwrap();
+        let kept: i64 = shop.redis().await.xlen(outbox).await.unwrap();
         assert_eq!(kept, 1, "the entry stays until its order is stored");
         shop.process("consume", 0).start();
         database.restore().await;
         // A consumer takes over entries that another has left for ten seconds.
-        eventually("the order is stored", TIMEOUT, async || {
-            let answer = shopper.order(&sale, &order).await;
-            if answer.text().contains("\"unpaid\"") { Ok(()) } else { Err(answer.text()) }
-        })
-        .await;
+        let read = async || shopper.order(&sale, &order).await;
+        until("the order is stored", TIMEOUT, read, |answer| answer.text().contains("\"unpaid\"")).await;
         shop.audit_is_clean().await;
     }
 
     async fn unreadable_entry_becomes_a_dead_letter(rung: Rung) {
-        let shop = Shop::start(rung).await;
-        let sale = shop.open(NewSale::of(10)).await;
+        let (shop, sale) = Shop::selling(rung, NewSale::of(10)).await;
         let id = sale.parse().map(SaleId).unwrap();
-        let mut master = master(&shop).await;
+        let mut master = shop.redis().await;
         let poison: [&[(&str, &str)]; 4] = [
             &[("at", "soon"), ("orders", "x")],
             &[("nothing", "")],
@@ -93,8 +76,7 @@ mod stack {
         let mut load = Load::new(&sale);
         for fields in poison {
             let _: String = master.xadd(keys::outbox(Bucket::whole(id)), "*", fields).await.unwrap();
-            load.arrive(&shop, 3, Duration::ZERO);
-            load.finish().await;
+            load.serve(&shop, 3, Duration::ZERO).await;
         }
         assert_eq!(load.winners(), 10);
         shop.wait_for_sold(&sale, 10, TIMEOUT).await;
@@ -103,14 +85,9 @@ mod stack {
         assert_eq!(dead, poison.len() as i64);
     }
 
-    #[tokio::test]
-    async fn consumer_sets_an_unreadable_entry_aside() {
-        unreadable_entry_becomes_a_dead_letter(Rung::Redis).await;
-    }
-
-    #[tokio::test]
-    async fn relay_sets_an_unreadable_entry_aside() {
-        unreadable_entry_becomes_a_dead_letter(Rung::Rabbit).await;
+    cases! { unreadable_entry_becomes_a_dead_letter:
+        consumer_sets_an_unreadable_entry_aside: Rung::Redis,
+        relay_sets_an_unreadable_entry_aside: Rung::Rabbit,
     }
 
     /// The relay moves such an entry to the dead letters after it has published the others, and may die before that.
@@ -122,7 +99,7 @@ mod stack {
         shop.wait_for_sold(&sale, 1, TIMEOUT).await;
         shop.process("relay", 0).kill();
         let bucket = Bucket::whole(sale.parse().map(domain::SaleId).unwrap());
-        let mut master = master(&shop).await;
+        let mut master = shop.redis().await;
         let poison = [("at", "soon"), ("orders", "x")];
         let id: String = master.xadd(keys::outbox(bucket), "*", &poison).await.unwrap();
         let mut read = redis::cmd("XREADGROUP");
@@ -130,11 +107,8 @@ mod stack {
         let read: redis::streams::StreamReadReply = read.query_async(&mut master).await.unwrap();
         assert_eq!(read.keys[0].ids.last().unwrap().id, id);
         shop.process("relay", 0).start();
-        eventually("the entry is a dead letter", TIMEOUT, async || {
-            let dead: i64 = master.clone().xlen(keys::dead(bucket)).await.unwrap();
-            if dead == 1 { Ok(()) } else { Err(dead.to_string()) }
-        })
-        .await;
+        let read = async || master.clone().xlen::<_, i64>(keys::dead(bucket)).await.unwrap();
+        until("the entry is a dead letter", TIMEOUT, read, |dead| *dead == 1).await;
         shop.audit_is_clean().await;
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use domain::SaleId;
 use serde_json::Value;
-use sqlx::{AnyConnection, AssertSqlSafe, Connection};
+use sqlx::AssertSqlSafe;
 
-use crate::support::{Nginx, PROGRAM, Plan, Rung, Shop, eventually, free_address, pause, program, run};
+use crate::support::{Nginx, PROGRAM, Plan, Rung, Shop, eventually, free_address, pause, program, run, until};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Limits that no machine exceeds, because these tests do not judge its speed.
@@ -35,10 +35,7 @@ async fn rows(shop: &Shop) -> Vec<(&'static str, i64)> {
         "addresses",
         "revocations",
     ];
-    let sqlite = || format!("sqlite://{}/seckill.sqlite", shop.setting("SECKILL_DATA_DIR"));
-    let url = shop.processes[0].settings().get("SECKILL_DATABASE_URL").cloned().unwrap_or_else(sqlite);
-    sqlx::any::install_default_drivers();
-    let mut connection = AnyConnection::connect(&url).await.unwrap();
+    let mut connection = shop.database().await;
     let mut all = Vec::new();
     for table in TABLES {
         let sql = AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
@@ -52,8 +49,7 @@ async fn redis_keys(shop: &Shop) -> Vec<String> {
     if !shop.processes[0].settings().contains_key("SECKILL_REDIS_URL") {
         return Vec::new();
     }
-    let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut connection = shop.redis().await;
     let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(&mut connection).await.unwrap();
     keys.into_iter().filter(|key| !key.starts_with("seckill:heartbeat:")).collect()
 }
@@ -131,20 +127,23 @@ async fn small_rehearsal_is_a_go_and_removes_itself(rung: Rung) {
 
     assert_eq!(rows(&shop).await, before);
     assert_eq!(redis_keys(&shop).await, Vec::<String>::new());
-    eventually("its page is gone", TIMEOUT, async || {
-        let page = client.get(&format!("/en/sales/{sale}")).await;
-        if page.status == 404 { Ok(()) } else { Err(page.status.to_string()) }
-    })
-    .await;
+    let read = async || client.get(&format!("/en/sales/{sale}")).await;
+    until("its page is gone", TIMEOUT, read, |page| page.status == 404).await;
     shop.audit_is_clean().await;
 }
 
-async fn next_run_removes_a_killed_rehearsal(rung: Rung) {
+/// A shop with a rehearsal that has sold something, and its rows before.
+async fn rehearsing(rung: Rung) -> (Shop, Vec<(&'static str, i64)>, RunningRehearsal) {
     let shop = Shop::start(rung).await;
     shop.goods().await;
     let before = rows(&shop).await;
-    let mut rehearsal = RunningRehearsal::start(&shop, &SMALL_REHEARSAL);
+    let rehearsal = RunningRehearsal::start(&shop, &SMALL_REHEARSAL);
     wait_for_first_sale(&shop).await;
+    (shop, before, rehearsal)
+}
+
+async fn next_run_removes_a_killed_rehearsal(rung: Rung) {
+    let (shop, before, mut rehearsal) = rehearsing(rung).await;
     rehearsal.signal("-KILL");
     assert_eq!(rehearsal.ended().await, None);
     assert_ne!(rows(&shop).await, before);
@@ -156,11 +155,7 @@ async fn next_run_removes_a_killed_rehearsal(rung: Rung) {
 }
 
 async fn interrupted_rehearsal_removes_itself(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    shop.goods().await;
-    let before = rows(&shop).await;
-    let mut rehearsal = RunningRehearsal::start(&shop, &SMALL_REHEARSAL);
-    wait_for_first_sale(&shop).await;
+    let (shop, before, mut rehearsal) = rehearsing(rung).await;
     rehearsal.signal("-INT");
     assert_eq!(rehearsal.ended().await, Some(2));
     assert_eq!(rows(&shop).await, before);
@@ -177,20 +172,9 @@ async fn assert_cannot_run(settings: &crate::support::Settings, dir: &std::path:
 mod sqlite {
     use super::*;
 
-    #[tokio::test]
-    async fn small_rehearsal_is_a_go_and_removes_itself() {
-        super::small_rehearsal_is_a_go_and_removes_itself(Rung::Sqlite).await;
-    }
-
-    #[tokio::test]
-    async fn next_run_removes_a_killed_rehearsal() {
-        super::next_run_removes_a_killed_rehearsal(Rung::Sqlite).await;
-    }
-
-    #[tokio::test]
-    async fn interrupted_rehearsal_removes_itself() {
-        super::interrupted_rehearsal_removes_itself(Rung::Sqlite).await;
-    }
+    cases! { super::small_rehearsal_is_a_go_and_removes_itself: small_rehearsal_is_a_go_and_removes_itself: Rung::Sqlite, }
+    cases! { super::next_run_removes_a_killed_rehearsal: next_run_removes_a_killed_rehearsal: Rung::Sqlite, }
+    cases! { super::interrupted_rehearsal_removes_itself: interrupted_rehearsal_removes_itself: Rung::Sqlite, }
 
     #[tokio::test]
     async fn exceeded_limit_is_a_no_go() {
@@ -253,20 +237,13 @@ mod sqlite {
 mod stack {
     use super::*;
 
-    #[tokio::test]
-    async fn postgres() {
-        small_rehearsal_is_a_go_and_removes_itself(Rung::Postgres).await;
+    cases! { small_rehearsal_is_a_go_and_removes_itself:
+        postgres: Rung::Postgres,
+        redis: Rung::Redis,
+        rabbit: Rung::Rabbit,
     }
-
-    #[tokio::test]
-    async fn redis() {
-        small_rehearsal_is_a_go_and_removes_itself(Rung::Redis).await;
-    }
-
-    #[tokio::test]
-    async fn rabbit() {
-        small_rehearsal_is_a_go_and_removes_itself(Rung::Rabbit).await;
-    }
+    cases! { super::next_run_removes_a_killed_rehearsal: next_run_removes_a_killed_rehearsal: Rung::Rabbit, }
+    cases! { super::interrupted_rehearsal_removes_itself: interrupted_rehearsal_removes_itself: Rung::Rabbit, }
 
     const ROLES: [&str; 5] = ["serve", "serve", "relay", "consume", "control"];
 
@@ -323,15 +300,5 @@ mod stack {
         let both_ways = [None, Some(earlier.as_str())].into_iter();
         let restarts: Vec<_> = both_ways.flat_map(|version| (0..ROLES.len()).map(move |n| (n, version))).collect();
         restarts_are_a_go(plan, ["6000", "300"], &restarts).await;
-    }
-
-    #[tokio::test]
-    async fn next_run_removes_a_killed_rehearsal() {
-        super::next_run_removes_a_killed_rehearsal(Rung::Rabbit).await;
-    }
-
-    #[tokio::test]
-    async fn interrupted_rehearsal_removes_itself() {
-        super::interrupted_rehearsal_removes_itself(Rung::Rabbit).await;
     }
 }

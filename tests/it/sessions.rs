@@ -53,13 +53,7 @@ async fn processes_that_note_the_same_sessions_do_not_deadlock(url: &str) {
 }
 
 mod sqlite {
-    use base::config::sqlite_in;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn processes_that_note_the_same_sessions_do_not_deadlock() {
-        let dir = tempfile::tempdir().unwrap();
-        super::processes_that_note_the_same_sessions_do_not_deadlock(&sqlite_in(dir.path())).await;
-    }
+    database_tests!(sqlite, sessions: processes_that_note_the_same_sessions_do_not_deadlock);
 }
 
 mod stack {
@@ -68,7 +62,9 @@ mod stack {
 
         use serde_json::json;
 
-        use crate::support::{Fixture, Plan, Rung, eventually};
+        use crate::support::{Plan, Rung, until};
+
+        database_tests!(postgres, sessions: processes_that_note_the_same_sessions_do_not_deadlock);
 
         /// By itself, as each process asks the database.
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,18 +75,8 @@ mod stack {
             copy.at(1).get("/api/me").await.expect(200);
             mei.at(0).post("/api/logout", json!({})).await.expect(204);
             copy.at(0).get("/api/me").await.expect(401);
-            eventually("the session has ended", Duration::from_secs(5), async || {
-                let answer = copy.at(1).get("/api/me").await;
-                if answer.status == 401 { Ok(()) } else { Err(answer.text()) }
-            })
-            .await;
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn processes_that_note_the_same_sessions_do_not_deadlock() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            let url = &fixture.settings["SECKILL_DATABASE_URL"];
-            super::super::processes_that_note_the_same_sessions_do_not_deadlock(url).await;
+            let read = async || copy.at(1).get("/api/me").await;
+            until("the session has ended", Duration::from_secs(5), read, |answer| answer.status == 401).await;
         }
     }
 }

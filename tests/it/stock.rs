@@ -17,7 +17,7 @@ mod stack {
     use domain::claim::{Claim, Decision, Hold, Refusal};
     use domain::sale::SaleMove;
     use domain::{
-        Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, SaleMode, TurnState, UserId, WaitingRoomPlan,
+        Bilingual, Currency, GoodsId, Money, OrderId, Sale, SaleId, SaleMode, TurnState, UserId, WaitingRoomPlan,
         Window,
     };
     use engine::batching::Batch;
@@ -44,6 +44,8 @@ mod stack {
 
     const SALES: usize = 60;
     const STEPS: usize = 12;
+    const ALWAYS: Window = Window { opens_at: None, closes_at: None };
+    const SOLD_OUT: Decision = Decision::Refused(Refusal::SoldOut);
     const HOUR: Duration = Duration::from_secs(3600);
 
     /// Both backends with the same sales.
@@ -88,21 +90,11 @@ mod stack {
         }
 
         async fn sale_of(&self, mode: SaleMode, total: i64, limit: i64, window: Window) -> Sale {
-            let price = Money::new(100, Currency::CNY);
-            let draft = SaleDraft {
-                goods_id: self.goods,
-                price,
-                list_price: None,
-                total,
-                per_user_limit: limit,
-                window,
-                rush: Rush::default(),
-                mode,
-                eligibility: Default::default(),
-            };
+            let (goods_id, price) = (self.goods, Money::new(100, Currency::CNY));
+            let draft = SaleDraft { goods_id, price, total, per_user_limit: limit, window, mode, ..SaleDraft::blank() };
             let now = self.clock.now();
             let mut sale = self.store.sales().create(&draft, "test", now).await.unwrap();
-            if window == (Window { opens_at: None, closes_at: None }) {
+            if window == ALWAYS {
                 sale = self.store.sales().change(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
             }
             self.catalogue.refresh().await.unwrap();
@@ -124,6 +116,23 @@ mod stack {
             let (redis, database) = (normalize(redis), normalize(database));
             assert_eq!(redis, database, "Redis and the database differ about {batch:#?}");
             redis
+        }
+
+        /// Decides about one claim in Redis alone.
+        async fn in_redis(&self, sale: SaleId, claim: Claim) -> Decision {
+            decide(&self.redis, Bucket::whole(sale), &[claim]).await[0]
+        }
+
+        /// The bucket was loaded into another server, which may have lost grants.
+        async fn forget_server(&self, sale: SaleId) {
+            let mut forget = redis::cmd("HSET");
+            forget.arg(keys::hash(Bucket::whole(sale))).arg("Server").arg("0".repeat(40));
+            forget.exec_async(&mut self.redis.connection()).await.unwrap();
+        }
+
+        fn facts(&self) -> RedisFacts {
+            let url = ServiceAddress::from(self.fixture.settings["SECKILL_REDIS_URL"].as_str());
+            RedisFacts::new(Vec::new(), connection::shared(&url).unwrap(), Gauge::default())
         }
 
         async fn change(&self, sale: SaleId, change: SaleChange) {
@@ -175,34 +184,26 @@ mod stack {
     #[tokio::test]
     async fn total_is_lowered_only_as_far_as_units_are_not_booked() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(5, 1, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(5, 1, ALWAYS).await;
         backends.reserve(sale.id, &[claim(1, 1), claim(2, 1)]).await;
         // Redis has granted one that has not reached the database.
-        decide(&backends.redis, Bucket::whole(sale.id), &[claim(3, 1)]).await;
+        backends.in_redis(sale.id, claim(3, 1)).await;
         assert!(!backends.lower(sale.id, 2, true).await, "the database has sold two, and Redis three");
         assert_eq!(backends.store.sales().get(sale.id).await.unwrap().unwrap().total, 5);
         assert!(backends.lower(sale.id, 3, true).await);
-        assert_eq!(
-            decide(&backends.redis, Bucket::whole(sale.id), &[claim(4, 1)]).await,
-            [Decision::Refused(Refusal::SoldOut)]
-        );
+        assert_eq!(backends.in_redis(sale.id, claim(4, 1)).await, SOLD_OUT);
         backends.change(sale.id, SaleChange::SetTotal { total: 4, versions: None }).await;
-        let granted = decide(&backends.redis, Bucket::whole(sale.id), &[claim(4, 1)]).await;
-        assert!(matches!(granted[..], [Decision::Granted(_)]), "{granted:?}");
+        assert_granted(backends.in_redis(sale.id, claim(4, 1)).await);
 
         // The process dies before the commit: stock sync gives the old total back.
         backends.change(sale.id, SaleChange::SetTotal { total: 6, versions: None }).await;
         assert!(backends.lower(sale.id, 4, false).await);
-        assert_eq!(
-            decide(&backends.redis, Bucket::whole(sale.id), &[claim(5, 1)]).await,
-            [Decision::Refused(Refusal::SoldOut)]
-        );
+        assert_eq!(backends.in_redis(sale.id, claim(5, 1)).await, SOLD_OUT);
         let stock_sync = backends.stock_sync();
         for _ in 0..3 {
             stock_sync.step().await.unwrap();
         }
-        let granted = decide(&backends.redis, Bucket::whole(sale.id), &[claim(5, 1)]).await;
-        assert!(matches!(granted[..], [Decision::Granted(_)]), "{granted:?}");
+        assert_granted(backends.in_redis(sale.id, claim(5, 1)).await);
         let row = backends.store.sales().get(sale.id).await.unwrap().unwrap();
         assert_eq!((row.total, row.state), (6, domain::SaleState::Live));
 
@@ -217,12 +218,15 @@ mod stack {
         assert_eq!((loaded.state, loaded.share), (domain::SaleState::Paused, 6));
 
         // A bucket that may have lost grants does not say how many are booked.
-        let mut forget = redis::cmd("HSET");
-        forget.arg(keys::hash(Bucket::whole(sale.id))).arg("Server").arg("another");
-        forget.exec_async(&mut backends.redis.connection()).await.unwrap();
+        backends.forget_server(sale.id).await;
         let change = SaleChange::SetTotal { total: 5, versions: None };
         let pending = backends.store.sales().begin_change(sale.id, &change, "test", backends.clock.now()).await;
         assert!(backends.redis.lower_total(pending.unwrap().sale()).await.is_err());
+    }
+
+    #[track_caller]
+    fn assert_granted(decision: Decision) {
+        assert!(matches!(decision, Decision::Granted(_)), "{decision:?}");
     }
 
     /// Both kinds of grant count as equal here.
@@ -260,7 +264,7 @@ mod stack {
         let mut seen: HashMap<&str, u32> = HashMap::new();
         for _ in 0..SALES {
             let (total, limit) = (random.random_range(1..60), random.random_range(1..5));
-            let sale = backends.sale(total, limit, Window { opens_at: None, closes_at: None }).await;
+            let sale = backends.sale(total, limit, ALWAYS).await;
             let mut live: Vec<OrderId> = Vec::new();
             for _ in 0..STEPS {
                 match random.random_range(0..10) {
@@ -315,7 +319,7 @@ mod stack {
     #[tokio::test]
     async fn repeated_user_in_one_batch_holds_once() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(3, 2, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(3, 2, ALWAYS).await;
         let batch = [claim(1, 2), claim(1, 1), claim(2, 2), claim(2, 1), claim(3, 3), claim(1, 9), claim(4, 1)];
         let decisions = backends.reserve(sale.id, &batch).await;
         let hold = |n: usize| Hold { order_id: batch[n].order_id, quantity: batch[n].quantity };
@@ -323,11 +327,11 @@ mod stack {
         let expected = [
             granted,
             Decision::Repeated(hold(0)),
-            Decision::Refused(Refusal::SoldOut),
+            SOLD_OUT,
             granted,
             Decision::Refused(Refusal::OverLimit),
             Decision::Repeated(hold(0)),
-            Decision::Refused(Refusal::SoldOut),
+            SOLD_OUT,
         ];
         assert_eq!(decisions, expected);
     }
@@ -335,8 +339,7 @@ mod stack {
     #[tokio::test]
     async fn claims_on_many_sales_are_decided_separately_by_a_master_that_forgot_the_script() {
         let backends = StockPair::new().await;
-        let always = Window { opens_at: None, closes_at: None };
-        let (one, other) = (backends.sale(1, 1, always).await, backends.sale(5, 1, always).await);
+        let (one, other) = (backends.sale(1, 1, ALWAYS).await, backends.sale(5, 1, ALWAYS).await);
         let unknown = SaleId(999_999_999);
         let ask = async |users: &[u128]| {
             let claims = || users.iter().map(|user| claim(*user, 1)).collect();
@@ -349,8 +352,8 @@ mod stack {
         let not_loaded = Decision::NotLoaded;
         for users in [[1, 2], [3, 4]] {
             let _: () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut backends.redis.connection()).await.unwrap();
-            let first = if users[0] == 1 { granted } else { Decision::Refused(Refusal::SoldOut) };
-            let expected = [[first, Decision::Refused(Refusal::SoldOut)], [not_loaded; 2], [granted; 2]];
+            let first = if users[0] == 1 { granted } else { SOLD_OUT };
+            let expected = [[first, SOLD_OUT], [not_loaded; 2], [granted; 2]];
             assert_eq!(ask(&users).await, expected);
         }
     }
@@ -358,9 +361,9 @@ mod stack {
     #[tokio::test]
     async fn units_are_released_once_and_only_by_their_holder() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(5, 5, ALWAYS).await;
         let (first, second) = (claim(1, 3), claim(1, 2));
-        decide(&backends.redis, Bucket::whole(sale.id), &[first]).await;
+        backends.in_redis(sale.id, first).await;
         let release = |claim: &Claim| HeldUnits {
             order_id: claim.order_id,
             sale_id: sale.id,
@@ -372,7 +375,7 @@ mod stack {
             assert_eq!(backends.booked(sale.id).await, 0);
         }
         // The user has a new order, so the old one has nothing to release.
-        decide(&backends.redis, Bucket::whole(sale.id), &[second]).await;
+        backends.in_redis(sale.id, second).await;
         backends.redis.release(&[release(&first)]).await.unwrap();
         assert_eq!(backends.booked(sale.id).await, 2);
         backends.redis.release(&[release(&second)]).await.unwrap();
@@ -384,18 +387,14 @@ mod stack {
     #[tokio::test]
     async fn units_that_are_waited_for_are_granted_to_those_who_wait() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(2, 1, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(2, 1, ALWAYS).await;
         let (buyers, waiter) = ([claim(1, 1), claim(2, 1)], claim(3, 1));
         backends.reserve(sale.id, &buyers).await;
         let joined = backends.store.waitlists().join(sale.id, waiter.user_id, 1).await.unwrap();
         assert!(matches!(joined, WaitOutcome::Joined(_)), "{joined:?}");
         backends.cancel(sale.id, buyers[0].order_id).await;
-        assert_eq!(
-            backends.reserve(sale.id, &[claim(4, 1), claim(5, 1)]).await,
-            [Decision::Refused(Refusal::SoldOut); 2]
-        );
-        let url = ServiceAddress::from(backends.fixture.settings["SECKILL_REDIS_URL"].as_str());
-        let facts = RedisFacts::new(Vec::new(), connection::shared(&url).unwrap(), Gauge::default());
+        assert_eq!(backends.reserve(sale.id, &[claim(4, 1), claim(5, 1)]).await, [SOLD_OUT; 2]);
+        let facts = backends.facts();
         let bucket = Bucket::whole(sale.id);
         assert_eq!(facts.facts(&[bucket]).await.unwrap()[0].1.waited_units, 1);
 
@@ -403,7 +402,7 @@ mod stack {
         backends.redis.unload(bucket).await.unwrap();
         backends.stock_sync().step().await.unwrap();
         assert_eq!(backends.redis.free_units(&sale).await.unwrap().units, 1);
-        assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [Decision::Refused(Refusal::SoldOut)]);
+        assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [SOLD_OUT]);
 
         for _ in 0..2 {
             for offered in
@@ -415,17 +414,10 @@ mod stack {
             }
         }
         backends.change(sale.id, SaleChange::TopUp { units: 1, request: None }).await;
-        assert_eq!(
-            backends.reserve(sale.id, &[claim(4, 1)]).await,
-            [Decision::Refused(Refusal::SoldOut)],
-            "added units are waited for"
-        );
+        assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [SOLD_OUT], "added units are waited for");
         backends.change(sale.id, SaleChange::TopUp { units: 1, request: None }).await;
         let decided = backends.reserve(sale.id, &[claim(6, 1), claim(7, 1)]).await;
-        assert!(
-            matches!(decided[..], [Decision::Granted(_), Decision::Refused(Refusal::SoldOut)]),
-            "as many are kept as are waited for"
-        );
+        assert!(matches!(decided[..], [Decision::Granted(_), SOLD_OUT]), "as many are kept as are waited for");
 
         // The last waiting account leaves.
         assert!(backends.store.waitlists().leave(sale.id, waiter.user_id).await.unwrap());
@@ -440,8 +432,7 @@ mod stack {
         let backends = StockPair::at(Clock::manual(Clock::system().now())).await;
         let (store, clock) = (&backends.store, &backends.clock);
         let plan = WaitingRoomPlan { prequeue_s: 0, gather_s: 0, seat_s: 10 };
-        let sale =
-            backends.sale_of(SaleMode::WaitingRoom(plan), 2, 1, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale_of(SaleMode::WaitingRoom(plan), 2, 1, ALWAYS).await;
         let secret = ShopSecret::from(SecretString::from("s".repeat(64)));
         let eligibility = Arc::new(Eligibility::new(store.clone(), backends.catalogue.clone(), 100, &secret));
         let stock = Arc::new(backends.redis.clone());
@@ -456,8 +447,7 @@ mod stack {
         WaitingRoomSteps::new(store.clone(), None, metrics).step().await.unwrap();
         let own = async |of: Claim| rooms.own(&sale, of.user_id, clock.now()).await.unwrap().unwrap();
         assert_eq!([own(buyer).await.state, own(idler).await.state], [TurnState::Called; 2]);
-        let bought = decide(&backends.redis, Bucket::whole(sale.id), &[buyer]).await;
-        assert!(matches!(bought[..], [Decision::Granted(_)]), "{bought:?}");
+        assert_granted(backends.in_redis(sale.id, buyer).await);
 
         clock.advance(Duration::from_secs(3600));
         assert_eq!((own(buyer).await.state, own(buyer).await.order), (TurnState::Bought, Some(buyer.order_id)));
@@ -477,7 +467,7 @@ mod stack {
     #[tokio::test]
     async fn wrong_units_and_counts_are_repaired_and_unreadable_holds_are_named() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(5, 5, ALWAYS).await;
         let (bucket, claims) = (Bucket::whole(sale.id), [claim(1, 2), claim(2, 1)]);
         backends.reserve(sale.id, &claims).await;
         let mut connection = backends.redis.connection();
@@ -513,7 +503,7 @@ mod stack {
     #[tokio::test]
     async fn mark_of_a_bucket_outlives_an_answer_that_is_older() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(1, 1, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(1, 1, ALWAYS).await;
         let script = redis::Script::new(include_str!("../../src/engine/stock/lua/waited.lua"));
         let key = keys::hash(Bucket::whole(sale.id));
         let note = async |units: i64, read: &str| -> i64 {
@@ -522,15 +512,9 @@ mod stack {
         assert_eq!(note(1, "").await, 1);
         assert_eq!(note(1, "").await, 1);
         assert_eq!(note(0, "1:1").await, 0, "read before the second mark");
-        assert_eq!(
-            decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await,
-            [Decision::Refused(Refusal::SoldOut)]
-        );
+        assert_eq!(backends.in_redis(sale.id, claim(1, 1)).await, SOLD_OUT);
         assert_eq!(note(0, "1:2").await, 1);
-        assert!(matches!(
-            decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await[..],
-            [Decision::Granted(_)]
-        ));
+        assert_granted(backends.in_redis(sale.id, claim(1, 1)).await);
         let unknown = keys::hash(Bucket::whole(SaleId(999_999_999)));
         let noted: i64 =
             script.key(&unknown).arg(1).arg("").invoke_async(&mut backends.redis.connection()).await.unwrap();
@@ -541,13 +525,12 @@ mod stack {
     #[tokio::test]
     async fn grant_counter_rises_with_every_new_hold() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(5, 5, ALWAYS).await;
         let bucket = Bucket::whole(sale.id);
-        let url = ServiceAddress::from(backends.fixture.settings["SECKILL_REDIS_URL"].as_str());
-        let facts = RedisFacts::new(Vec::new(), connection::shared(&url).unwrap(), Gauge::default());
+        let facts = backends.facts();
         let granted = async || facts.facts(&[bucket]).await.unwrap()[0].1.granted;
         let fresh = granted().await;
-        decide(&backends.redis, bucket, &[claim(1, 1)]).await;
+        backends.in_redis(sale.id, claim(1, 1)).await;
         let bought = granted().await;
         let Claim { user_id, order_id, quantity } = claim(2, 1);
         let hold = HeldUnits { order_id, sale_id: sale.id, user_id, quantity };
@@ -558,7 +541,7 @@ mod stack {
         let options = LoadOptions { epoch: 2, booked: 2, ..LoadOptions::default() };
         assert!(backends.redis.load(&sale, bucket, options).await.unwrap());
         assert!(granted().await > repaired);
-        decide(&backends.redis, bucket, &[claim(3, 1)]).await;
+        backends.in_redis(sale.id, claim(3, 1)).await;
         assert!(granted().await > repaired + 1);
     }
 
@@ -566,7 +549,7 @@ mod stack {
     #[tokio::test]
     async fn holds_are_not_compared_again_while_their_orders_are_in_the_outbox() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(5, 5, ALWAYS).await;
         let (redis, clock) = (backends.redis.clone(), backends.clock.clone());
         let stock_sync =
             StockSync::new(redis, backends.store.clone(), backends.catalogue.clone(), None, clock, Arc::default());
@@ -577,7 +560,7 @@ mod stack {
         };
         let long_ago = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 1_000, 0));
         let old = Claim { order_id: OrderId(long_ago), ..claim(1, 1) };
-        decide(&backends.redis, Bucket::whole(sale.id), &[old]).await;
+        backends.in_redis(sale.id, old).await;
         for _ in 0..2 {
             stock_sync.reconcile().await.unwrap();
         }
@@ -604,7 +587,7 @@ mod stack {
     #[tokio::test]
     async fn opposite_errors_are_repaired_although_the_counts_agree() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(5, 1, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(5, 1, ALWAYS).await;
         let bucket = Bucket::whole(sale.id);
         let swap = async |cancelled: &Claim, forgotten: &Claim| {
             let orders = [cancelled.order_id];
@@ -646,7 +629,7 @@ mod stack {
     #[tokio::test]
     async fn sale_that_redis_has_a_newer_definition_of_stops_when_the_database_says_so() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(5, 5, ALWAYS).await;
         let ahead = Sale { version: sale.version + 3, ..sale.clone() };
         backends.redis.define_bucket(&ahead, Bucket::whole(sale.id)).await.unwrap();
         let pause = SaleChange::Move(SaleMove::Pause);
@@ -656,16 +639,13 @@ mod stack {
         for _ in 0..2 {
             stock_sync.step().await.unwrap();
         }
-        assert_eq!(
-            decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await,
-            [Decision::Refused(Refusal::NotOpen)]
-        );
+        assert_eq!(backends.in_redis(sale.id, claim(1, 1)).await, Decision::Refused(Refusal::NotOpen));
     }
 
     #[tokio::test]
     async fn keys_that_a_retired_sale_left_behind_are_deleted() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(5, 5, ALWAYS).await;
         let now = backends.clock.now();
         backends.store.sales().change(sale.id, &SaleChange::Move(SaleMove::Stop), "test", now).await.unwrap();
         // The process that retired the sale died before it deleted the keys.
@@ -678,7 +658,7 @@ mod stack {
     #[tokio::test]
     async fn ended_sale_leaves_redis_once_all_its_orders_are_in_the_database() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(5, 1, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(5, 1, ALWAYS).await;
         let bucket = Bucket::whole(sale.id);
         let claims = [1, 2].map(|user| claim(user, 1));
         backends.reserve(sale.id, &claims).await;
@@ -694,9 +674,7 @@ mod stack {
         };
         assert!(remains(redis::cmd("DEL").arg(keys::outbox(bucket))).await, "an order is in the outbox");
         backends.store.processes().report("other").await.unwrap();
-        let mut forget = redis::cmd("HSET");
-        forget.arg(keys::hash(bucket)).arg("Server").arg("0".repeat(40));
-        forget.exec_async(&mut backends.redis.connection()).await.unwrap();
+        backends.forget_server(sale.id).await;
         assert!(remains(&mut redis::cmd("PING")).await, "the other process may know of an order that Redis has lost");
         backends.store.processes().remove("other", HOUR).await.unwrap();
         remains(&mut redis::cmd("PING")).await;
@@ -713,7 +691,7 @@ mod stack {
     #[tokio::test]
     async fn ended_sale_stays_in_redis_for_a_minute() {
         let backends = StockPair::at(Clock::manual(Clock::system().now())).await;
-        let sale = backends.sale(5, 1, Window { opens_at: None, closes_at: None }).await;
+        let sale = backends.sale(5, 1, ALWAYS).await;
         let stop = SaleChange::Move(SaleMove::Stop);
         backends.store.sales().change(sale.id, &stop, "test", backends.clock.now()).await.unwrap();
         let remains = async || {
@@ -732,23 +710,20 @@ mod stack {
     #[tokio::test]
     async fn master_that_may_have_lost_grants_sells_nothing() {
         let backends = StockPair::new().await;
-        let sale = backends.sale(5, 1, Window { opens_at: None, closes_at: None }).await;
-        let bucket = Bucket::whole(sale.id);
+        let sale = backends.sale(5, 1, ALWAYS).await;
         let first = claim(1, 1);
-        assert!(matches!(decide(&backends.redis, bucket, &[first]).await[..], [Decision::Granted(_)]));
-        let mut forget = redis::cmd("HSET");
-        forget.arg(format!("goods{{{}}}", sale.id)).arg("Server").arg("0".repeat(40));
-        forget.exec_async(&mut backends.redis.connection()).await.unwrap();
-        assert_eq!(decide(&backends.redis, bucket, &[claim(2, 1)]).await, [Decision::NotLoaded]);
+        assert_granted(backends.in_redis(sale.id, first).await);
+        backends.forget_server(sale.id).await;
+        assert_eq!(backends.in_redis(sale.id, claim(2, 1)).await, Decision::NotLoaded);
         assert_eq!(backends.redis.hold(sale.id, first.user_id).await.unwrap().unwrap().order_id, first.order_id);
         assert!(backends.redis.hold(sale.id, claim(2, 1).user_id).await.is_err(), "unknown until the replay");
         // A process that reports but has not replayed its grants keeps the master closed.
         backends.store.processes().report("other").await.unwrap();
         let stock_sync = backends.stock_sync();
         stock_sync.step().await.unwrap();
-        assert_eq!(decide(&backends.redis, bucket, &[claim(2, 1)]).await, [Decision::NotLoaded]);
+        assert_eq!(backends.in_redis(sale.id, claim(2, 1)).await, Decision::NotLoaded);
         backends.store.processes().remove("other", HOUR).await.unwrap();
         stock_sync.step().await.unwrap();
-        assert!(matches!(decide(&backends.redis, bucket, &[claim(2, 1)]).await[..], [Decision::Granted(_)]));
+        assert_granted(backends.in_redis(sale.id, claim(2, 1)).await);
     }
 }

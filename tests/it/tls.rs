@@ -46,14 +46,15 @@ async fn first_bytes(name: &str, address: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn amqps_and_rediss_send_nothing_before_the_handshake() {
-    let rabbit = first_bytes("SECKILL_AMQP_URL", "amqps://user:password@127.0.0.1:PORT/").await;
-    assert_eq!(rabbit.first(), Some(&HANDSHAKE), "{rabbit:?}");
-    let redis = first_bytes("SECKILL_REDIS_URL", "rediss://user:password@127.0.0.1:PORT/").await;
-    assert_eq!(redis.first(), Some(&HANDSHAKE), "{redis:?}");
-    let smtp = first_bytes("SECKILL_SMTP_URL", "smtps://user:password@127.0.0.1:PORT/").await;
-    assert_eq!(smtp.first(), Some(&HANDSHAKE), "{smtp:?}");
-    let sentinel = first_bytes("SECKILL_REDIS_URL", "rediss+sentinel://:password@127.0.0.1:PORT/shop").await;
-    assert_eq!(sentinel.first(), Some(&HANDSHAKE), "{sentinel:?}");
+    for (name, address) in [
+        ("SECKILL_AMQP_URL", "amqps://user:password@127.0.0.1:PORT/"),
+        ("SECKILL_REDIS_URL", "rediss://user:password@127.0.0.1:PORT/"),
+        ("SECKILL_SMTP_URL", "smtps://user:password@127.0.0.1:PORT/"),
+        ("SECKILL_REDIS_URL", "rediss+sentinel://:password@127.0.0.1:PORT/shop"),
+    ] {
+        let bytes = first_bytes(name, address).await;
+        assert_eq!(bytes.first(), Some(&HANDSHAKE), "{address}: {bytes:?}");
+    }
 }
 
 #[tokio::test]

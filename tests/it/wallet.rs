@@ -280,79 +280,25 @@ async fn money_that_returns_during_deletion_is_not_stranded(url: &str) {
 }
 
 mod sqlite {
-    use base::config::sqlite_in;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn fifty_payments_spend_a_balance_for_seven() {
-        let dir = tempfile::tempdir().unwrap();
-        super::fifty_payments_spend_a_balance_for_seven(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn concurrent_payments_and_cancellation_have_one_winner() {
-        let dir = tempfile::tempdir().unwrap();
-        super::concurrent_payments_and_cancellation_have_one_winner(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test]
-    async fn account_deletion_needs_consent_to_lose_the_balance() {
-        let dir = tempfile::tempdir().unwrap();
-        super::account_deletion_needs_consent_to_lose_the_balance(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn money_that_reaches_a_deleted_account_goes_to_the_shop() {
-        let dir = tempfile::tempdir().unwrap();
-        super::money_that_reaches_a_deleted_account_goes_to_the_shop(&sqlite_in(dir.path())).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn money_that_returns_during_deletion_is_not_stranded() {
-        let dir = tempfile::tempdir().unwrap();
-        super::money_that_returns_during_deletion_is_not_stranded(&sqlite_in(dir.path())).await;
+    database_tests! {
+        sqlite, wallet:
+        fifty_payments_spend_a_balance_for_seven,
+        concurrent_payments_and_cancellation_have_one_winner,
+        account_deletion_needs_consent_to_lose_the_balance,
+        money_that_reaches_a_deleted_account_goes_to_the_shop,
+        money_that_returns_during_deletion_is_not_stranded,
     }
 }
 
 mod stack {
     mod postgres {
-        use crate::support::{Fixture, Rung};
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn fifty_payments_spend_a_balance_for_seven() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            super::super::fifty_payments_spend_a_balance_for_seven(&fixture.settings["SECKILL_DATABASE_URL"]).await;
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn concurrent_payments_and_cancellation_have_one_winner() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            super::super::concurrent_payments_and_cancellation_have_one_winner(
-                &fixture.settings["SECKILL_DATABASE_URL"],
-            )
-            .await;
-        }
-
-        #[tokio::test]
-        async fn account_deletion_needs_consent_to_lose_the_balance() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            super::super::account_deletion_needs_consent_to_lose_the_balance(&fixture.settings["SECKILL_DATABASE_URL"])
-                .await;
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn money_that_reaches_a_deleted_account_goes_to_the_shop() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            super::super::money_that_reaches_a_deleted_account_goes_to_the_shop(
-                &fixture.settings["SECKILL_DATABASE_URL"],
-            )
-            .await;
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn money_that_returns_during_deletion_is_not_stranded() {
-            let fixture = Fixture::new(Rung::Postgres).await;
-            super::super::money_that_returns_during_deletion_is_not_stranded(&fixture.settings["SECKILL_DATABASE_URL"])
-                .await;
+        database_tests! {
+            postgres, wallet:
+            fifty_payments_spend_a_balance_for_seven,
+            concurrent_payments_and_cancellation_have_one_winner,
+            account_deletion_needs_consent_to_lose_the_balance,
+            money_that_reaches_a_deleted_account_goes_to_the_shop,
+            money_that_returns_during_deletion_is_not_stranded,
         }
     }
 }

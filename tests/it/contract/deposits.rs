@@ -36,7 +36,7 @@ pub async fn deposits_are_taken_once_and_come_back_in_full(rung: Rung) {
     shop.wait_for_sold(&sale, 1, TIMEOUT).await;
     let mut paid = false;
     for shopper in &able[1..] {
-        let own = shopper.client.get(&entry).await.expect(200).json()["entry"].clone();
+        let own = shopper.own(&sale, "entry").await;
         if let Some(order) = own["order_id"].as_str() {
             let checkout = shopper.begin_payment(&sale, order).await;
             shopper.pay_at(&checkout).await.expect(303);

@@ -3,25 +3,13 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shopper, eventually, until};
 
 const ACCOUNTS: u64 = 40;
 const UNITS: usize = 5;
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-async fn own(shopper: &Shopper, sale: &str) -> Value {
-    shopper.client.get(&format!("/api/sales/{sale}/entry")).await.expect(200).json()["entry"].clone()
-}
-
-/// Enters twice at once, which makes one entry.
-async fn enter(shopper: &Shopper, sale: &str) {
-    let path = format!("/api/sales/{sale}/entry");
-    let tries = join_all((0..2).map(|_| shopper.client.post(&path, json!({})))).await;
-    let created = tries.iter().filter(|answer| answer.status == 201).count();
-    assert_eq!((created, tries[0].json()["entry"].clone()), (1, tries[1].json()["entry"].clone()), "{tries:?}");
-}
 
 pub async fn units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next(rung: Rung) {
     let shop = Plan::on(rung).await.one_role_per_process().start().await;
@@ -31,19 +19,16 @@ pub async fn units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next(rung: Ru
     let sale = shop.create(draw).await;
     shop.wait_for_phase(&sale, "open").await;
     let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
-    join_all(shoppers.iter().map(|shopper| enter(shopper, &sale))).await;
+    join_all(shoppers.iter().map(|shopper| shopper.join_twice(&sale, "entry"))).await;
     shoppers[0].try_buy(&sale, 1).await.unwrap().expect_problem(409, "by_draw");
 
     let draw = format!("/api/sales/{sale}/draw");
-    eventually("the draw is held", TIMEOUT, async || {
-        let draw = shop.client().get(&draw).await.expect(200).json()["draw"].clone();
-        if draw["state"] == "drawn" { Ok(()) } else { Err(draw.to_string()) }
-    })
-    .await;
+    let read = async || shop.client().get(&draw).await.expect(200).json()["draw"].clone();
+    until("the draw is held", TIMEOUT, read, |draw| draw["state"] == "drawn").await;
     shop.wait_for_sold(&sale, UNITS as i64, TIMEOUT).await;
     let mut ranked = Vec::new();
     for shopper in &shoppers {
-        ranked.push((own(shopper, &sale).await, shopper));
+        ranked.push((shopper.own(&sale, "entry").await, shopper));
     }
     ranked.sort_by_key(|(entry, _)| entry["rank"].as_i64());
     assert!(ranked.iter().map(|(entry, _)| entry["rank"].as_i64().unwrap()).eq(1..=ACCOUNTS as i64));
@@ -56,11 +41,11 @@ pub async fn units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next(rung: Ru
     }
     for (_, next) in &ranked[UNITS..UNITS + 2] {
         let order = eventually("the next in order have an order", TIMEOUT, async || {
-            own(next, &sale).await["order_id"].as_str().map(str::to_owned).ok_or_else(|| "no order".to_owned())
+            next.own(&sale, "entry").await["order_id"].as_str().map(str::to_owned).ok_or_else(|| "no order".to_owned())
         })
         .await;
         next.wait_for_status(&sale, &order, "unpaid").await;
     }
-    assert_eq!(own(ranked[UNITS + 2].1, &sale).await["order_id"], Value::Null);
+    assert_eq!(ranked[UNITS + 2].1.own(&sale, "entry").await["order_id"], Value::Null);
     shop.audit_is_clean().await;
 }

@@ -24,15 +24,12 @@ async fn appeal(shopper: &Shopper, sale: &str, order: &str, text: &str) -> Answe
 
 /// A paid order. All orders here go to the same house.
 async fn paid_order(shopper: &Shopper, sale: &str) -> String {
-    let order = shopper.buy_one(sale).await;
-    shopper.wait_for_status(sale, &order, "unpaid").await;
+    let order = shopper.unpaid_order(sale).await;
     let address = json!({"address": {"recipient": "王小美", "phone": "13800138000", "country": "CN",
         "region": "浙江省", "city": "杭州市", "line1": "文三路 1 号"}});
     let path = format!("/api/sales/{sale}/orders/{order}/address");
     shopper.client.request(Method::PUT, &path).json(&address).send().await.expect(200);
-    let checkout = shopper.begin_payment(sale, &order).await;
-    shopper.pay_at(&checkout).await.expect(303);
-    shopper.wait_for_status(sale, &order, "paid").await;
+    shopper.pay(sale, &order).await;
     order
 }
 
@@ -41,8 +38,7 @@ async fn seen(shopper: &Shopper, sale: &str, order: &str) -> Value {
 }
 
 pub async fn linked_orders_are_held_appealed_released_and_refunded(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(5)).await;
     let admin = shop.admin().await;
     let shoppers: Vec<Shopper> = (0..3).map(|n| shop.shopper(n)).collect();
     let orders = join_all(shoppers.iter().map(|shopper| paid_order(shopper, &sale))).await;
@@ -73,8 +69,7 @@ pub async fn linked_orders_are_held_appealed_released_and_refunded(rung: Rung) {
 }
 
 pub async fn hold_against_payment_cancellation_and_refund_has_one_end(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(3 * RACES as i64)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(3 * RACES as i64)).await;
     let admin = shop.admin().await;
     let (mut held_first, mut ended_first) = (0, 0);
     for n in 0..RACES {
@@ -118,12 +113,10 @@ pub async fn hold_against_payment_cancellation_and_refund_has_one_end(rung: Rung
 }
 
 pub async fn unpaid_held_order_expires_in_its_time(rung: Rung) {
-    let shop = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", "3s").start().await;
-    let sale = shop.open(NewSale::of(2)).await;
+    let (shop, sale) = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", "3s").open(NewSale::of(2)).await;
     let admin = shop.admin().await;
     let shopper = shop.shopper(1);
-    let order = shopper.buy_one(&sale).await;
-    shopper.wait_for_status(&sale, &order, "unpaid").await;
+    let order = shopper.unpaid_order(&sale).await;
     change_hold(admin, &order, "hold", "x").await.expect(303);
     // The order is held and released up to the end, so that some change meets the expiry.
     eventually("the order has expired", TIMEOUT, async || {
@@ -143,8 +136,7 @@ pub async fn unpaid_held_order_expires_in_its_time(rung: Rung) {
 
 /// A refund puts the units back on sale, so it and the sending of the parcel exclude each other.
 pub async fn parcel_is_sent_or_its_order_refunded_and_never_both(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(RACES as i64)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(RACES as i64)).await;
     let admin = shop.admin().await;
     let mut sent = 0;
     for n in 0..RACES {
@@ -176,8 +168,7 @@ pub async fn parcel_is_sent_or_its_order_refunded_and_never_both(rung: Rung) {
 
 /// The goods of a return are received at once with all of the money and with a part. One of the two begins its refund.
 pub async fn goods_of_a_return_are_received_once(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(4)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(4)).await;
     let admin = shop.admin().await;
     let mut sold = 4;
     for n in 0..4 {

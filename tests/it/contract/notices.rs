@@ -49,8 +49,7 @@ pub async fn urgent_messages_are_written_once_and_end_with_the_session(rung: Run
     let queue = shop.create(NewSale::of(1).opens_in(Duration::from_secs(6)).queue()).await;
     shopper.client.post(&format!("/api/sales/{queue}/place"), json!({})).await.expect(201);
     let rush = shop.open(NewSale::of(1)).await;
-    let order = shopper.buy_one(&rush).await;
-    shopper.wait_for_status(&rush, &order, "unpaid").await;
+    shopper.unpaid_order(&rush).await;
 
     let expected = [("payment_ends", &rush), ("sale_starts", &later), ("turn_called", &queue)];
     let expected = expected.map(|(kind, sale)| (kind.to_owned(), sale.clone()));

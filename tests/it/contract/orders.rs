@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shop, Shopper, all_become, until};
 
 const WINDOW: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -22,8 +21,7 @@ fn steps(order: &Value) -> Vec<&str> {
 
 pub async fn payment_window_starts_when_the_order_becomes_unpaid(rung: Rung) {
     let plan = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", "3s");
-    let mut shop = if rung.has_redis() { plan.one_role_per_process() } else { plan }.start().await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (mut shop, sale) = if rung.has_redis() { plan.one_role_per_process() } else { plan }.open(NewSale::of(5)).await;
     let shopper = shop.shopper(1);
     let order = if rung.has_redis() {
         buy_while_consumers_are_down(&mut shop, &shopper, &sale).await
@@ -46,9 +44,7 @@ pub async fn payment_window_starts_when_the_order_becomes_unpaid(rung: Rung) {
 
 /// Buys while no consumer runs, for longer than the payment window.
 async fn buy_while_consumers_are_down(shop: &mut Shop, shopper: &Shopper, sale: &str) -> String {
-    for n in 0..2 {
-        shop.process("consume", n).kill();
-    }
+    shop.kill_all("consume");
     let receipt = shopper.buy(sale, 1).await.expect(202);
     let (order, json) = (receipt.order_id(), receipt.json());
     assert_eq!(json["order"]["status"], "reserved");
@@ -67,11 +63,9 @@ async fn buy_while_consumers_are_down(shop: &mut Shop, shopper: &Shopper, sale: 
 }
 
 pub async fn cancelled_unit_is_sold_to_another_shopper(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(1)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(1)).await;
     let (one, two) = (shop.shopper(1), shop.shopper(2));
-    let order = one.buy_one(&sale).await;
-    one.wait_for_status(&sale, &order, "unpaid").await;
+    let order = one.unpaid_order(&sale).await;
     shop.wait_for_phase(&sale, "sold_out").await;
     two.buy(&sale, 1).await.expect_problem(409, "sold_out");
     two.cancel(&sale, &order).await.expect_problem(404, "not_found");
@@ -80,8 +74,7 @@ pub async fn cancelled_unit_is_sold_to_another_shopper(rung: Rung) {
     assert_eq!(cancelled["order"]["status"], "cancelled");
     one.cancel(&sale, &order).await.expect_problem(409, "not_cancellable");
     shop.wait_for_phase(&sale, "open").await;
-    let second = two.buy_one(&sale).await;
-    two.wait_for_status(&sale, &second, "unpaid").await;
+    let second = two.unpaid_order(&sale).await;
     one.buy(&sale, 1).await.expect_problem(409, "sold_out");
     // A shopper who cancelled may buy again.
     two.cancel(&sale, &second).await.expect(200);
@@ -93,31 +86,16 @@ pub async fn cancelled_unit_is_sold_to_another_shopper(rung: Rung) {
     shop.audit_is_clean().await;
 }
 
-/// Every shopper of the range buys one unit. Returns the shoppers with their orders.
-async fn all_buy(shop: &Shop, sale: &str, users: std::ops::Range<u64>) -> Vec<(Shopper, String)> {
-    join_all(users.map(async |n| {
-        let shopper = shop.shopper(n);
-        let order = shopper.buy_one(sale).await;
-        (shopper, order)
-    }))
-    .await
-}
-
 pub async fn expired_orders_return_their_units_to_the_sale(rung: Rung) {
-    let shop = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", "3s").start().await;
-    let sale = shop.open(NewSale::of(20)).await;
-    let first = all_buy(&shop, &sale, 0..20).await;
+    let (shop, sale) = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", "3s").open(NewSale::of(20)).await;
+    let first = shop.all_buy(&sale, 0..20).await;
     shop.wait_for_phase(&sale, "sold_out").await;
     shop.shopper(20).buy(&sale, 1).await.expect_problem(409, "sold_out");
-    for (shopper, order) in &first {
-        shopper.wait_for_status(&sale, order, "cancelled").await;
-    }
+    all_become(&first, &sale, "cancelled").await;
     all_units_are_on_sale(&shop, &sale).await;
-    let second = all_buy(&shop, &sale, 100..120).await;
+    let second = shop.all_buy(&sale, 100..120).await;
     shop.wait_for_phase(&sale, "sold_out").await;
-    for (shopper, order) in &second {
-        shopper.wait_for_status(&sale, order, "cancelled").await;
-    }
+    all_become(&second, &sale, "cancelled").await;
     shop.wait_for_sold(&sale, 0, TIMEOUT).await;
     // A release reaches the stock after the order has ended in the database.
     all_units_are_on_sale(&shop, &sale).await;
@@ -125,9 +103,6 @@ pub async fn expired_orders_return_their_units_to_the_sale(rung: Rung) {
 }
 
 async fn all_units_are_on_sale(shop: &Shop, sale: &str) {
-    eventually("every unit is on sale", TIMEOUT, async || {
-        let button = shop.wait_for_phase(sale, "open").await;
-        if button["remaining"] == 20 && button["total"] == 20 { Ok(()) } else { Err(button.to_string()) }
-    })
-    .await;
+    let read = async || shop.wait_for_phase(sale, "open").await;
+    until("every unit is on sale", TIMEOUT, read, |button| button["remaining"] == 20 && button["total"] == 20).await;
 }

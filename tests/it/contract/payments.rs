@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
-use crate::support::{Answer, Client, NewSale, Plan, RequestBuilder, Rung, SECRET, Shop, Shopper, eventually, pause};
+use crate::support::{Answer, Client, NewSale, RequestBuilder, Rung, SECRET, Shop, Shopper, eventually, pause, until};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The price of the sales here, in minor units.
@@ -18,11 +18,9 @@ const PRICE: i64 = 1999;
 const WEBHOOKS: &str = "/api/webhooks/payments/sandbox";
 
 pub async fn checkout_payment_makes_the_order_paid(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(5)).await;
     let shopper = shop.shopper(1);
-    let order = shopper.buy_one(&sale).await;
-    shopper.wait_for_status(&sale, &order, "unpaid").await;
+    let order = shopper.unpaid_order(&sale).await;
     let checkout = shopper.begin_payment(&sale, &order).await;
     shopper.client.get(&checkout).await.expect(200);
     let paid = shopper.pay_at(&checkout).await.expect(303);
@@ -44,8 +42,7 @@ const RACES: u64 = 200;
 const CONCURRENT_RACES: u64 = 20;
 
 pub async fn concurrent_payment_and_cancellation_have_one_winner(rung: Rung) {
-    let shop = Plan::on(rung).await.start().await;
-    let sale = shop.open(NewSale::of(RACES as i64)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(RACES as i64)).await;
     let (mut paid, mut refunded, mut unpaid) = (0, 0, 0);
     // Milliseconds between payment and cancellation, adjusted to the outcomes so that the race stays close.
     let mut head_start: u64 = 5;
@@ -70,8 +67,7 @@ pub async fn concurrent_payment_and_cancellation_have_one_winner(rung: Rung) {
 /// in time.
 async fn race(shop: &Shop, sale: &str, n: u64, head_start: u64) -> &'static str {
     let shopper = shop.shopper(n);
-    let order = shopper.buy_one(sale).await;
-    shopper.wait_for_status(sale, &order, "unpaid").await;
+    let order = shopper.unpaid_order(sale).await;
     let checkout = shopper.begin_payment(sale, &order).await;
     let cancel = async {
         pause(head_start + n % 7).await;
@@ -98,11 +94,7 @@ async fn race(shop: &Shop, sale: &str, n: u64, head_start: u64) -> &'static str 
 /// of the state machine.
 async fn wait_for_end(shopper: &Shopper, sale: &str, order: &str, status: &str) -> Vec<String> {
     const EDGES: [&str; 6] = ["reserved", "unpaid", "paid", "cancelled", "refund_pending", "refunded"];
-    let end = eventually(&format!("order {order} is {status}"), SETTLE_TIMEOUT, async || {
-        let answer = shopper.order(sale, order).await.expect(200).json()["order"].take();
-        if answer["status"] == status { Ok(answer) } else { Err(answer.to_string()) }
-    })
-    .await;
+    let end = shopper.reaches(sale, order, status, SETTLE_TIMEOUT).await;
     let events: &Vec<Value> = end["history"].as_array().unwrap();
     let mut steps: Vec<String> = events.iter().map(|event| event["status"].as_str().unwrap().to_owned()).collect();
     steps.sort_by_key(|step| EDGES.iter().position(|edge| edge == step));
@@ -115,8 +107,7 @@ async fn balance(shopper: &Shopper) -> i64 {
 }
 
 pub async fn wallet_is_topped_up_pays_and_receives_the_refund(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(5)).await;
     // The database knows this log-in, so it proves who spends.
     let shopper = Shopper::new(shop.register("mei", "correct horse").await);
     let order = shopper.buy_one(&sale).await;
@@ -182,11 +173,9 @@ impl SignedWebhook {
 }
 
 pub async fn webhook_counts_once_and_only_with_a_valid_signature(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(5)).await;
     let shopper = shop.shopper(1);
-    let order = shopper.buy_one(&sale).await;
-    shopper.wait_for_status(&sale, &order, "unpaid").await;
+    let order = shopper.unpaid_order(&sale).await;
     let checkout = shopper.begin_payment(&sale, &order).await;
     let payment = checkout.rsplit('/').next().unwrap();
     let key = webhook_key();
@@ -220,11 +209,9 @@ pub fn webhook_key() -> Vec<u8> {
 }
 
 pub async fn report_of_another_amount_pays_nothing_and_is_seen_by_staff(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(5)).await;
     let (shopper, admin) = (shop.shopper(1), shop.admin().await);
-    let order = shopper.buy_one(&sale).await;
-    shopper.wait_for_status(&sale, &order, "unpaid").await;
+    let order = shopper.unpaid_order(&sale).await;
     let checkout = shopper.begin_payment(&sale, &order).await;
     let payment = checkout.rsplit('/').next().unwrap();
     let now = Clock::system().now().as_second();
@@ -243,28 +230,21 @@ pub async fn report_of_another_amount_pays_nothing_and_is_seen_by_staff(rung: Ru
     assert!(page.text().contains(payment) && page.text().contains("¥0.01"), "{}", page.text());
 
     // The shopper is not stuck, because another payment of the order counts.
-    let checkout = shopper.begin_payment(&sale, &order).await;
-    shopper.pay_at(&checkout).await.expect(303);
-    shopper.wait_for_status(&sale, &order, "paid").await;
+    shopper.pay(&sale, &order).await;
     shop.audit_is_clean().await;
 }
 
 pub async fn payment_closes_when_its_order_ends(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(5)).await;
     let begun = async |n: u64| {
         let shopper = shop.shopper(n);
-        let order = shopper.buy_one(&sale).await;
-        shopper.wait_for_status(&sale, &order, "unpaid").await;
+        let order = shopper.unpaid_order(&sale).await;
         let checkout = shopper.begin_payment(&sale, &order).await;
         (shopper, order, checkout)
     };
     let closed = async |shopper: &Shopper, checkout: &str| {
-        eventually("the payment is closed", SETTLE_TIMEOUT, async || {
-            let page = shopper.client.get(checkout).await.expect(200).text().to_owned();
-            if page.contains("This payment is closed") { Ok(()) } else { Err(page) }
-        })
-        .await;
+        let read = async || shopper.client.get(checkout).await.expect(200).text().to_owned();
+        until("the payment is closed", SETTLE_TIMEOUT, read, |page| page.contains("This payment is closed")).await;
         let refused = shopper.pay_at(checkout).await.expect(409);
         assert!(refused.text().contains("This payment is closed"), "{}", refused.text());
     };

@@ -90,17 +90,14 @@ pub async fn reservation_is_there_at_every_moment_of_its_way(rung: Rung) {
 
 pub async fn reservations_end_once_and_every_step_may_be_repeated(rung: Rung) {
     let plan = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", "10s");
-    let mut shop = if rung.has_redis() { plan.one_role_per_process() } else { plan }.start().await;
-    let sale = shop.open(NewSale::of(3)).await;
+    let (mut shop, sale) = if rung.has_redis() { plan.one_role_per_process() } else { plan }.open(NewSale::of(3)).await;
     let other = Program::of(&shop, &sale).await;
     let paid = other.held("paid").await;
     assert_eq!(other.step(&paid, "extend", json!({"seconds": 600})).await, (200, "held".into()));
     let confirm = json!({"reference": "order 1"});
     if rung.has_redis() {
         // The order is on its way, and stays there: what is not known is not told.
-        for n in 0..2 {
-            shop.process("consume", n).kill();
-        }
+        shop.kill_all("consume");
         let late = other.held("late").await;
         let asked = other.once(Method::POST, &format!("{late}/confirm"), &json!({"reference": "order 2"})).await;
         assert_eq!(asked.unwrap().0, 503);

@@ -69,8 +69,7 @@ pub async fn six_buckets_filled_at_once_sell_exactly_their_units(rung: Rung) {
 }
 
 async fn sells_exactly_its_units(rung: Rung, sale: NewSale) {
-    let shop = Plan::on(rung).await.one_role_per_process().start().await;
-    let sale = shop.open(sale).await;
+    let (shop, sale) = Plan::on(rung).await.one_role_per_process().open(sale).await;
     let shoppers: Vec<Arc<Shopper>> = (0..USERS).map(|n| Arc::new(shop.shopper(n))).collect();
     let tries: Vec<_> =
         shoppers.iter().map(|s| tokio::spawn(buy_three_times_at_once(s.clone(), sale.clone()))).collect();
@@ -95,8 +94,7 @@ async fn sells_exactly_its_units(rung: Rung, sale: NewSale) {
 }
 
 pub async fn user_limit_is_never_exceeded(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(5).limit(3)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(5).limit(3)).await;
     shop.shopper(1).buy(&sale, 4).await.expect_problem(422, "over_limit");
     let two = shop.shopper(2).buy(&sale, 3).await.expect(202);
     assert_eq!(two.json()["order"]["quantity"], 3);

@@ -24,8 +24,7 @@ async fn buy_until_stopped(shop: &Shop, sale: &str, first: u64, count: u64) -> V
 }
 
 pub async fn shutdown_under_load_is_quick_and_loses_no_order(rung: Rung) {
-    let mut shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(100_000)).await;
+    let (mut shop, sale) = Shop::selling(rung, NewSale::of(100_000)).await;
     let buying = async {
         let buyers = (0..20).map(|n| buy_until_stopped(&shop, &sale, n * 10_000, 10_000));
         join_all(buyers).await.into_iter().flatten().collect::<Vec<_>>()

@@ -3,32 +3,17 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shopper, eventually, until};
 
 const ACCOUNTS: u64 = 40;
 const UNITS: usize = 5;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-async fn own(shopper: &Shopper, sale: &str) -> Value {
-    shopper.client.get(&format!("/api/sales/{sale}/place")).await.expect(200).json()["place"].clone()
-}
-
-/// Joins twice at once, which makes one place.
-async fn join(shopper: &Shopper, sale: &str) {
-    let path = format!("/api/sales/{sale}/place");
-    let tries = join_all((0..2).map(|_| shopper.client.post(&path, json!({})))).await;
-    let created = tries.iter().filter(|answer| answer.status == 201).count();
-    assert_eq!((created, tries[0].json()["place"].clone()), (1, tries[1].json()["place"].clone()), "{tries:?}");
-}
-
 async fn wait_for_state(shopper: &Shopper, sale: &str, expected: &str) {
-    eventually("the turn comes", TIMEOUT, async || {
-        let place = own(shopper, sale).await;
-        if place["state"] == expected { Ok(()) } else { Err(place.to_string()) }
-    })
-    .await;
+    until("the turn comes", TIMEOUT, async || shopper.own(sale, "place").await, |place| place["state"] == expected)
+        .await;
 }
 
 /// Buys as soon as the shop lets this called shopper. Returns the order.
@@ -56,17 +41,14 @@ pub async fn places_are_called_in_their_order_and_nobody_buys_out_of_turn(rung: 
     early.expect_problem(409, "not_open");
     shop.wait_until_joining(&sale).await;
     let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
-    join_all(shoppers.iter().map(|shopper| join(shopper, &sale))).await;
+    join_all(shoppers.iter().map(|shopper| shopper.join_twice(&sale, "place"))).await;
     shop.wait_for_phase(&sale, "open").await;
     let called = format!("/api/sales/{sale}/line");
-    eventually("the first are called", TIMEOUT, async || {
-        let line = shop.client().get(&called).await.expect(200).json();
-        if line["called"] == UNITS { Ok(()) } else { Err(line.to_string()) }
-    })
-    .await;
+    let read = async || shop.client().get(&called).await.expect(200).json();
+    until("the first are called", TIMEOUT, read, |line| line["called"] == UNITS).await;
     let mut ordered = Vec::new();
     for shopper in &shoppers {
-        let place = own(shopper, &sale).await;
+        let place = shopper.own(&sale, "place").await;
         assert_eq!(place["segment"], 0, "all came before the lock");
         ordered.push((place["number"].as_i64().unwrap(), shopper));
     }

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually, until};
 
 const UNITS: i64 = 3;
 /// An offer comes after the segment in which its account joined, and its order is processed like every order.
@@ -14,10 +14,6 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn path(sale: &str) -> String {
     format!("/api/sales/{sale}/waitlist")
-}
-
-async fn place(shopper: &Shopper, sale: &str) -> Value {
-    shopper.client.get(&path(sale)).await.expect(200).json()["waitlist"].clone()
 }
 
 /// Joins as soon as the process that is asked has noticed that the sale is sold out.
@@ -36,7 +32,7 @@ async fn join(shopper: &Shopper, sale: &str) {
 async fn in_line<'a>(waiters: &[&'a Shopper], sale: &str) -> Vec<&'a Shopper> {
     let mut line = Vec::new();
     for waiter in waiters {
-        line.push((place(waiter, sale).await["position"].as_i64().unwrap(), *waiter));
+        line.push((waiter.own(sale, "waitlist").await["position"].as_i64().unwrap(), *waiter));
     }
     line.sort_by_key(|(position, _)| *position);
     assert!(line.iter().map(|(position, _)| *position).eq(1..=waiters.len() as i64), "places follow each other");
@@ -44,11 +40,8 @@ async fn in_line<'a>(waiters: &[&'a Shopper], sale: &str) -> Vec<&'a Shopper> {
 }
 
 async fn wait_for_offer(waiter: &Shopper, sale: &str) -> String {
-    let offered = eventually("the unit is offered", TIMEOUT, async || {
-        let place = place(waiter, sale).await;
-        if place["state"] == "offered" { Ok(place) } else { Err(place.to_string()) }
-    })
-    .await;
+    let read = async || waiter.own(sale, "waitlist").await;
+    let offered = until("the unit is offered", TIMEOUT, read, |place| place["state"] == "offered").await;
     assert!(offered["pay_by"].is_string(), "{offered}");
     let order = offered["order_id"].as_str().unwrap().to_owned();
     waiter.wait_for_status(sale, &order, "unpaid").await;
@@ -96,8 +89,7 @@ pub async fn units_of_buckets_go_to_those_who_wait(rung: Rung) {
 }
 
 async fn units_come_back(rung: Rung, sale: NewSale) {
-    let shop = Plan::on(rung).await.one_role_per_process().start().await;
-    let sale = shop.open(sale).await;
+    let (shop, sale) = Plan::on(rung).await.one_role_per_process().open(sale).await;
     let buyers = buy_out(&shop, &sale).await;
     let waiters: Vec<Shopper> = (100..105).map(|n| shop.shopper(n)).collect();
     let strangers: Vec<Shopper> = (200..204).map(|n| shop.shopper(n)).collect();
@@ -138,7 +130,7 @@ async fn units_come_back(rung: Rung, sale: NewSale) {
 /// Waits until every unit is offered to an account. Returns the accounts with an offer, and the others.
 async fn wait_for_offers<'a>(waiters: &'a [Shopper], sale: &str) -> (Vec<&'a Shopper>, Vec<&'a Shopper>) {
     eventually("every unit is offered", TIMEOUT, async || {
-        let places = join_all(waiters.iter().map(|waiter| place(waiter, sale))).await;
+        let places = join_all(waiters.iter().map(|waiter| waiter.own(sale, "waitlist"))).await;
         let (mut offered, mut waiting) = (Vec::new(), Vec::new());
         for (waiter, place) in waiters.iter().zip(&places) {
             if place["state"] == "offered" { offered.push(waiter) } else { waiting.push(waiter) }

@@ -6,7 +6,7 @@ use base::clock::Clock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{NewSale, Rung, Shop, eventually, pause};
+use crate::support::{NewSale, Rung, Shop, pause, until};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -67,19 +67,15 @@ pub async fn scheduled_sale_opens_and_closes_on_time(rung: Rung) {
     assert!(Clock::system().now() >= closes);
     let shopper = shop.shopper(n);
     shopper.token(&sale).await.expect_problem(409, "ended");
-    eventually("the sale is over for good", TIMEOUT, async || {
-        let numbers = shop.numbers(&sale).await;
-        if numbers["state"] == "ended" { Ok(()) } else { Err(numbers.to_string()) }
-    })
-    .await;
+    let read = async || shop.numbers(&sale).await;
+    until("the sale is over for good", TIMEOUT, read, |numbers| numbers["state"] == "ended").await;
     // This shopper got a token before the end.
     shop.shopper(n - 1).client.post(&format!("/api/sales/{sale}/token"), json!({})).await.expect_problem(409, "ended");
     shop.audit_is_clean().await;
 }
 
 pub async fn administrator_pauses_resumes_tops_up_and_stops(rung: Rung) {
-    let shop = Shop::start(rung).await;
-    let sale = shop.open(NewSale::of(2)).await;
+    let (shop, sale) = Shop::selling(rung, NewSale::of(2)).await;
     let (one, two, three, four) = (shop.shopper(1), shop.shopper(2), shop.shopper(3), shop.shopper(4));
     one.buy_one(&sale).await;
     // Tokens were issued while the sale was open.

@@ -1,6 +1,6 @@
 //! Crashing one process or service, and starting it again.
 
-use super::flush;
+use super::degraded::redis_command;
 use crate::support::{Shop, Stack, pause};
 
 #[derive(Clone, Copy)]
@@ -39,18 +39,6 @@ pub async fn crash(shop: &mut Shop, target: CrashTarget, which: usize, down_for_
             pause(down_for_ms).await;
             Stack::get().run(&["start", service]).await;
         }
-        CrashTarget::RedisData => flush::flush_all().await,
+        CrashTarget::RedisData => redis_command("FLUSHALL").await,
     }
-}
-
-/// One test for each case of a scenario.
-macro_rules! fault_tests {
-    ($scenario:ident: $($name:ident: $case:expr,)+) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                $scenario($case).await;
-            }
-        )+
-    };
 }

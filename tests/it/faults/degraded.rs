@@ -9,7 +9,7 @@ use engine::redis::keys;
 use futures::{StreamExt, stream};
 
 use super::{assert_nothing_is_lost, open_shop};
-use crate::support::{Load, NewSale, Plan, Rung, Shop, Stack, on_postgres, pause};
+use crate::support::{Load, NewSale, Plan, Rung, Shop, Stack, on_postgres, pause, redis_at, redis_words};
 
 const UNITS: u64 = 200;
 /// Shoppers who arrive during the fault; every one of them gets a unit.
@@ -76,18 +76,9 @@ async fn set_database_read_only(shop: &Shop, on: &str) {
     on_postgres(&end).await.unwrap();
 }
 
-async fn redis_command(words: &str) {
-    let client = redis::Client::open(Stack::get().variable("SECKILL_REDIS_URL")).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-    command(words).exec_async(&mut connection).await.unwrap();
-}
-
-fn command(words: &str) -> redis::Cmd {
-    let mut command = redis::Cmd::new();
-    words.split(' ').for_each(|word| {
-        command.arg(word);
-    });
-    command
+pub async fn redis_command(words: &str) {
+    let mut connection = redis_at(Stack::get().variable("SECKILL_REDIS_URL")).await;
+    redis_words(words).exec_async(&mut connection).await.unwrap();
 }
 
 /// Sets how much of the machine's memory RabbitMQ may use.
@@ -107,7 +98,7 @@ impl Drop for RestoreSettings {
         let client = redis::Client::open(Stack::get().variable("SECKILL_REDIS_URL")).unwrap();
         let Ok(mut connection) = client.get_connection() else { return };
         for words in ["CONFIG SET maxmemory 0", "CONFIG SET min-replicas-to-write 0", "REPLICAOF NO ONE"] {
-            let _ = command(words).exec(&mut connection);
+            let _ = redis_words(words).exec(&mut connection);
         }
     }
 }
@@ -143,14 +134,13 @@ async fn survives_degradation(degradation: Degradation) {
     let report = String::from_utf8_lossy(&doctor.stdout);
     assert!(!doctor.status.success() && report.contains(degradation.doctor_line()), "the doctor reports: {report}");
     assert_eq!(load.winners() as u64, DURING_FAULT, "there were units for all shoppers: {:?}", load.refusals());
-    load.arrive(&shop, 2 * (UNITS - DURING_FAULT), Duration::from_secs(1));
-    load.finish().await;
+    load.serve(&shop, 2 * (UNITS - DURING_FAULT), Duration::from_secs(1)).await;
     assert_nothing_is_lost(&shop, &sale, &load, UNITS as i64).await;
     let letters = shop.admin().await.get("/api/admin/dead-letters").await.expect(200).json();
     assert_eq!(letters["letters"].as_array().map(Vec::len), Some(0), "dead letters: {letters}");
 }
 
-fault_tests! { survives_degradation:
+cases! { survives_degradation:
     read_only_database: Degradation::ReadOnlyDatabase,
     full_redis: Degradation::FullRedis,
     redis_demoted_to_replica: Degradation::DemotedRedis,
@@ -166,16 +156,14 @@ async fn rabbitmq_short_of_memory_does_not_delay_shutdown() {
     let sale = shop.open(NewSale::of(UNITS as i64)).await;
     let mut load = Load::new(&sale);
     Degradation::RabbitWithoutMemory.begin(&shop).await;
-    load.arrive(&shop, DURING_FAULT, Duration::from_secs(1));
-    load.finish().await;
+    load.serve(&shop, DURING_FAULT, Duration::from_secs(1)).await;
     let relay = shop.process("relay", 0);
     relay.terminate();
     let stopped = relay.ended(STOP_TIMEOUT).await;
     relay.start();
     Degradation::RabbitWithoutMemory.end(&shop).await;
     assert!(stopped.success(), "{stopped}");
-    load.arrive(&shop, 2 * (UNITS - DURING_FAULT), Duration::from_secs(1));
-    load.finish().await;
+    load.serve(&shop, 2 * (UNITS - DURING_FAULT), Duration::from_secs(1)).await;
     assert_nothing_is_lost(&shop, &sale, &load, UNITS as i64).await;
 }
 
@@ -184,8 +172,7 @@ async fn rabbitmq_short_of_memory_does_not_delay_shutdown() {
 async fn processes_started_with_a_read_only_database_wait_for_it() {
     let roles = ["serve", "relay", "consume", "control"];
     let _restore = Stack::get().restore_on_drop();
-    let mut shop = Plan::on(Rung::Rabbit).await.roles(&roles).start().await;
-    let sale = shop.open(NewSale::of(UNITS as i64)).await;
+    let (mut shop, sale) = Plan::on(Rung::Rabbit).await.roles(&roles).open(NewSale::of(UNITS as i64)).await;
     Degradation::ReadOnlyDatabase.begin(&shop).await;
     for role in roles {
         shop.process(role, 0).kill();
@@ -195,8 +182,7 @@ async fn processes_started_with_a_read_only_database_wait_for_it() {
     Degradation::ReadOnlyDatabase.end(&shop).await;
     shop.wait_until_ready().await;
     let mut load = Load::new(&sale);
-    load.arrive(&shop, UNITS + 20, Duration::from_secs(1));
-    load.finish().await;
+    load.serve(&shop, UNITS + 20, Duration::from_secs(1)).await;
     assert_nothing_is_lost(&shop, &sale, &load, UNITS as i64).await;
 }
 
@@ -239,7 +225,6 @@ async fn missing_cluster_member_is_named() {
     assert!(!doctor.status.success() && report.contains(&dead), "the doctor reports: {report}");
     assert!(!audit.status.success(), "the audit cannot run: {audit:?}");
     let mut load = Load::new(&sale);
-    load.arrive(&shop, UNITS + 20, Duration::from_secs(1));
-    load.finish().await;
+    load.serve(&shop, UNITS + 20, Duration::from_secs(1)).await;
     assert_nothing_is_lost(&shop, &sale, &load, UNITS as i64).await;
 }

@@ -78,7 +78,7 @@ async fn come_back_once(target: CrashTarget) {
     assert_eq!(count(&wallet, whole).await, Ok(able));
 }
 
-fault_tests! { come_back_once:
+cases! { come_back_once:
     control_dies_while_deposits_are_returned: CrashTarget::Role("control"),
     postgres_dies_while_deposits_are_returned: CrashTarget::Service("postgres"),
 }

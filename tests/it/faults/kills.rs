@@ -33,14 +33,13 @@ async fn survives_in(sale: NewSale, target: CrashTarget) {
         load.finish().await;
     }
     assert_eq!(load.winners() as u64, KILLS * PER_KILL, "there were units for all shoppers: {:?}", load.refusals());
-    load.arrive(&shop, 3 * (UNITS - KILLS * PER_KILL), ARRIVAL_TIME);
-    load.finish().await;
+    load.serve(&shop, 3 * (UNITS - KILLS * PER_KILL), ARRIVAL_TIME).await;
     let refusals = load.refusals();
     assert!(!refusals.contains_key("not_open"), "the sale was open all the time: {refusals:?}");
     assert_nothing_is_lost(&shop, &sale, &load, UNITS as i64).await;
 }
 
-fault_tests! { survives:
+cases! { survives:
     serve_dies: CrashTarget::Role("serve"),
     relay_dies: CrashTarget::Role("relay"),
     consume_dies: CrashTarget::Role("consume"),

@@ -3,13 +3,12 @@
 //!
 //! No other test runs at the same time, because these tests break the services of the stack.
 
-#[macro_use]
 mod crash;
 mod degraded;
 mod deposits;
 mod flush;
 mod kills;
-mod lossy;
+pub mod lossy;
 mod money;
 mod packet_load;
 mod packets;
@@ -32,9 +31,7 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Rung 3 with two processes of each role, and a sale that is open.
 async fn open_shop(sale: NewSale) -> (Shop, String) {
-    let shop = start_shop().await;
-    let sale = shop.open(sale).await;
-    (shop, sale)
+    Plan::on(Rung::Rabbit).await.roles(&ROLES).open(sale).await
 }
 
 /// Every role twice.

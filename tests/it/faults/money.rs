@@ -6,15 +6,13 @@ use std::time::Duration;
 use axum::http::Method;
 use base::clock::Clock;
 use futures::StreamExt;
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
-use store::{AuditReason, CaseAction, Store};
 use uuid::Uuid;
 
 use crate::contract::payments::{SignedWebhook, webhook_key};
 use crate::support::{Client, NewSale, Plan, Rung, Shop, Shopper, eventually, pause, seed};
+use crate::torture::providers::decide;
 
 const ORDERS: u64 = 500;
 /// Customers at the same time.
@@ -65,7 +63,7 @@ impl World {
     }
 
     async fn customer(&self, n: u64, shopper: Shopper) {
-        let Some(order) = self.buy(&shopper).await else { return };
+        let Some(order) = shopper.insist_on_a_unit(&self.sale).await else { return };
         let Some(payment) = self.begin(&shopper, &order).await else { return };
         let path = format!("/api/sales/{}/orders/{order}", self.sale);
         match n % 16 {
@@ -106,16 +104,6 @@ impl World {
         }
     }
 
-    async fn buy(&self, shopper: &Shopper) -> Option<String> {
-        for _ in 0..200 {
-            match shopper.try_buy(&self.sale, 1).await {
-                Ok(answer) if matches!(answer.status, 200 | 202) => return Some(answer.order_id()),
-                _ => pause(50).await,
-            }
-        }
-        None
-    }
-
     /// Begins a payment, once the order can be paid.
     async fn begin(&self, shopper: &Shopper, order: &str) -> Option<String> {
         let path = format!("/api/sales/{}/orders/{order}/payments", self.sale);
@@ -140,43 +128,15 @@ impl World {
     }
 }
 
-/// Staff refund what can be refunded, and settle the rest.
-async fn decide(store: &Store) {
-    let reason = AuditReason { actor: "li", note: "seen", message: None };
-    for case in store.payments().payment_cases(false, None, 200).await.unwrap() {
-        let action = if case.takes_refund() { CaseAction::Refund } else { CaseAction::Settle };
-        store.payments().apply_case_action(&case, action, reason).await.unwrap();
-    }
-}
-
 async fn count(shop: &Shop, sql: &str) -> i64 {
-    let mut connection = AnyConnection::connect(&shop.database_url()).await.unwrap();
+    let mut connection = shop.database().await;
     sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_one(&mut connection).await.unwrap().get(0)
-}
-
-async fn kill_until(shop: &mut Shop, ended: &std::cell::Cell<bool>) {
-    let mut random = StdRng::seed_from_u64(seed());
-    let mut kills = 0;
-    while !ended.get() {
-        pause(random.random_range(100..1200)).await;
-        let n = random.random_range(0..shop.processes.len());
-        shop.processes[n].kill();
-        pause(random.random_range(50..500)).await;
-        shop.processes[n].start();
-        // Otherwise no process would ever serve on a machine where a start takes longer than the time between kills.
-        if random.random_bool(0.5) {
-            shop.wait_until_ready().await;
-        }
-        kills += 1;
-    }
-    println!("{kills} processes were killed");
 }
 
 async fn every_captured_amount_is_paid_or_refunded(rung: Rung) {
     let plan = Plan::on(rung).await.one_role_per_process().set("SECKILL_PAYMENT_WINDOW", "20s");
     let plan = plan.set("SECKILL_USER_RATE", "1000").set("SECKILL_SECOND_PERSON_ABOVE", "off");
-    let mut shop = plan.start().await;
-    let sale = shop.open(NewSale::of(ORDERS as i64)).await;
+    let (mut shop, sale) = plan.open(NewSale::of(ORDERS as i64)).await;
     let shoppers = shop.shoppers();
     let (client, admin) = (shop.client(), shop.admin().await);
     let admin = shop.client().with_cookie(&admin.cookie().unwrap());
@@ -187,7 +147,8 @@ async fn every_captured_amount_is_paid_or_refunded(rung: Rung) {
         all.buffer_unordered(CONCURRENCY).collect::<Vec<()>>().await;
         ended.set(true);
     };
-    tokio::join!(customers, kill_until(&mut shop, &ended));
+    let ((), kills) = tokio::join!(customers, shop.kill_until(seed(), 100..1200, &ended));
+    println!("{kills} processes were killed");
     shop.wait_until_ready().await;
 
     let store = shop.store();
@@ -195,7 +156,7 @@ async fn every_captured_amount_is_paid_or_refunded(rung: Rung) {
         + (SELECT COUNT(*) FROM payments WHERE status = 'refund_pending' OR close_at_ms IS NOT NULL)
         + (SELECT COUNT(*) FROM sandbox_webhooks) + (SELECT COUNT(*) FROM payment_cases WHERE settled_at_ms IS NULL)";
     eventually("every payment has ended", SETTLE_TIMEOUT, async || {
-        decide(&store).await;
+        decide(&store).await.unwrap();
         match count(&shop, sql).await {
             0 => Ok(()),
             left => Err(format!("{left} orders, payments, webhooks or cases are open")),
@@ -215,12 +176,7 @@ async fn every_captured_amount_is_paid_or_refunded(rung: Rung) {
     shop.audit_is_clean().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn money_is_conserved_on_sqlite() {
-    every_captured_amount_is_paid_or_refunded(Rung::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn money_is_conserved_on_postgres() {
-    every_captured_amount_is_paid_or_refunded(Rung::Postgres).await;
+cases! { every_captured_amount_is_paid_or_refunded:
+    money_is_conserved_on_sqlite: Rung::Sqlite,
+    money_is_conserved_on_postgres: Rung::Postgres,
 }

@@ -94,7 +94,7 @@ async fn survives_every_crash(rung: Rung) {
     assert_claims_are_stored(&shop, &id, &granted, total as i64, SETTLE_TIMEOUT).await;
 }
 
-fault_tests! { survives_every_crash:
+cases! { survives_every_crash:
     packet_survives_crashes_on_sqlite: Rung::Sqlite,
     packet_survives_crashes_on_postgres: Rung::Postgres,
     packet_survives_crashes_on_redis: Rung::Redis,

@@ -11,10 +11,10 @@ use rand::{RngExt, SeedableRng};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::SETTLE_TIMEOUT;
 use super::crash::{CrashTarget, crash};
+use super::{SETTLE_TIMEOUT, start_shop};
 use crate::contract::packets::give_packet;
-use crate::support::{Plan, Rung, Shop, Shopper, Stack, eventually, pause, seed};
+use crate::support::{Shop, Shopper, Stack, eventually, pause, seed};
 
 const KILLS: u64 = 4;
 /// Users around each crash. Every one of them gets a share.
@@ -62,8 +62,7 @@ fn arrive(shop: &Shop, id: &str, first: u64, count: u64) -> JoinSet<(u64, Option
 async fn survives(target: CrashTarget) {
     let _restore = Stack::get().restore_on_drop();
     let mut random = StdRng::seed_from_u64(seed());
-    let roles = ["serve", "serve", "relay", "relay", "consume", "consume", "control", "control"];
-    let mut shop = Plan::on(Rung::Rabbit).await.roles(&roles).start().await;
+    let mut shop = start_shop().await;
     let total = SHARES * 100;
     let id = give_packet(&shop, json!({"total": total, "count": SHARES, "min": 1, "max": 300})).await;
     let mut granted: BTreeMap<u64, (i64, i64)> = BTreeMap::new();
@@ -118,7 +117,7 @@ pub async fn assert_claims_are_stored(
     shop.audit_is_clean().await;
 }
 
-fault_tests! { survives:
+cases! { survives:
     serve_dies_during_claims: CrashTarget::Role("serve"),
     relay_dies_during_claims: CrashTarget::Role("relay"),
     consume_dies_during_claims: CrashTarget::Role("consume"),

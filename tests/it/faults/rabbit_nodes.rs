@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use axum::http::Method;
 use tempfile::TempDir;
 
 use super::assert_nothing_is_lost;
@@ -140,8 +139,7 @@ async fn purchases_go_on_after_the_node_of_rabbitmq_in_use_has_died() {
     let mut cluster = Cluster::start().await;
     let roles = ["serve", "relay", "consume", "control"];
     let plan = Plan::on(Rung::Rabbit).await.roles(&roles).set("SECKILL_AMQP_URL", &cluster.urls());
-    let shop = plan.start().await;
-    let sale = shop.open(NewSale::of(UNITS as i64)).await;
+    let (shop, sale) = plan.open(NewSale::of(UNITS as i64)).await;
     pause(super::crash::QUEUE_SETTLE_MS).await;
     let mut load = Load::new(&sale);
     load.arrive(&shop, UNITS / 2, Duration::from_secs(3));
@@ -149,15 +147,10 @@ async fn purchases_go_on_after_the_node_of_rabbitmq_in_use_has_died() {
     let victim = cluster.in_use();
     cluster.nodes[victim].server = None;
     load.finish().await;
-    load.arrive(&shop, 2 * UNITS, Duration::from_secs(3));
-    load.finish().await;
+    load.serve(&shop, 2 * UNITS, Duration::from_secs(3)).await;
     // Each process that needs RabbitMQ has found another node.
     for process in 0..roles.len() {
-        eventually("the process has found another node", START_TIMEOUT, async || {
-            let health = shop.ops(process).request(Method::GET, "/healthz").try_send().await?;
-            if health.status == 200 { Ok(()) } else { Err(health.text()) }
-        })
-        .await;
+        shop.ops(process).wait_for("/healthz", 200, START_TIMEOUT).await;
     }
     assert_nothing_is_lost(&shop, &sale, &load, UNITS as i64).await;
     cluster.start_node(victim);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use redis::Client;
 
 use super::assert_nothing_is_lost;
-use crate::support::{Load, NewSale, Plan, Rung, Stack, eventually, pause};
+use crate::support::{Load, NewSale, Plan, Rung, Stack, pause, until};
 
 const UNITS: u64 = 200;
 const BEFORE: u64 = 60;
@@ -44,8 +44,7 @@ fn service(port: u16) -> String {
 async fn purchases_go_on_after_sentinels_promoted_a_replica() {
     let _restore = Stack::get().restore_on_drop();
     let roles = ["serve", "serve", "relay", "consume", "control"];
-    let shop = Plan::on(Rung::Sentinel).await.roles(&roles).start().await;
-    let sale = shop.open(NewSale::of(UNITS as i64)).await;
+    let (shop, sale) = Plan::on(Rung::Sentinel).await.roles(&roles).open(NewSale::of(UNITS as i64)).await;
     let old = master_port().await.unwrap();
     let mut load = Load::new(&sale);
     load.arrive(&shop, BEFORE, Duration::from_secs(3));
@@ -53,24 +52,16 @@ async fn purchases_go_on_after_sentinels_promoted_a_replica() {
     Stack::get().run(&["kill", &service(old)]).await;
     let killed = Instant::now();
     let newcomer = shop.shopper(1_000_000);
-    let order = eventually("purchases work again", FAILOVER_TIMEOUT, async || {
-        let answer = newcomer.try_buy(&sale, 1).await?;
-        if [200, 202].contains(&answer.status) { Ok(answer.order_id()) } else { Err(answer.text()) }
-    })
-    .await;
+    let order = newcomer.buy_when_possible(&sale, FAILOVER_TIMEOUT).await;
     println!("purchases work {:?} after the kill", killed.elapsed());
     // The other server may notice only now that its connection is broken. It then answers 503 once.
-    eventually("the order is stored", FAILOVER_TIMEOUT, async || {
-        let answer = newcomer.order(&sale, &order).await;
-        if answer.text().contains("\"unpaid\"") { Ok(()) } else { Err(answer.text()) }
-    })
-    .await;
+    let read = async || newcomer.order(&sale, &order).await;
+    until("the order is stored", FAILOVER_TIMEOUT, read, |answer| answer.text().contains("\"unpaid\"")).await;
     newcomer.cancel(&sale, &order).await.expect(200);
     let new = master_port().await.unwrap();
     assert_ne!(new, old);
     Stack::get().run(&["start", &service(old)]).await;
     load.finish().await;
-    load.arrive(&shop, 2 * UNITS, Duration::from_secs(2));
-    load.finish().await;
+    load.serve(&shop, 2 * UNITS, Duration::from_secs(2)).await;
     assert_nothing_is_lost(&shop, &sale, &load, UNITS as i64).await;
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::packets::claim_until_settled;
 use super::waitlist::{buy, cancel, path, place, press};
 use crate::contract::packets::{give_packet, settled};
-use crate::support::{NewSale, Plan, Rung, Shop, Shopper, Stack, eventually, user_id};
+use crate::support::{NewSale, Plan, Rung, Shop, Shopper, Stack, eventually, until, user_id};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const BUCKETS: u8 = 8;
@@ -33,8 +33,7 @@ async fn state(bucket: Bucket) -> Result<String, String> {
 
 /// A shop whose first sale is split over the cluster, and the sale's buckets.
 async fn split_sale() -> (Shop, String, Vec<Bucket>) {
-    let shop = Plan::on(Rung::Cluster).await.start().await;
-    let sale = shop.open(NewSale::of(80).split(BUCKETS, 0)).await;
+    let (shop, sale) = Shop::selling(Rung::Cluster, NewSale::of(80).split(BUCKETS, 0)).await;
     let buckets = Bucket::all(SaleId(sale.parse().unwrap()), BUCKETS).collect();
     (shop, sale, buckets)
 }
@@ -79,8 +78,7 @@ async fn change_reaches_the_living_buckets_and_later_the_others() {
 async fn unit_that_comes_back_is_offered_while_a_shard_is_dead() {
     const UNITS: usize = 8;
     let _restore = Stack::get().restore_on_drop();
-    let shop = Plan::on(Rung::Cluster).await.start().await;
-    let sale = shop.open(NewSale::of(UNITS as i64).split(BUCKETS, 0)).await;
+    let (shop, sale) = Shop::selling(Rung::Cluster, NewSale::of(UNITS as i64).split(BUCKETS, 0)).await;
     let id = SaleId(sale.parse().unwrap());
     let dead = shard(Bucket::all(id, BUCKETS).nth(3).unwrap());
     let is_on_dead = |n: u64| shard(Bucket::of_user(id, BUCKETS, user_id(n))) == dead;
@@ -137,11 +135,7 @@ async fn unit_that_comes_back_is_offered_while_a_shard_is_dead() {
     let (granted, ()) = tokio::join!(pressing, serving);
     assert_eq!(granted, [0; 2], "units went to strangers");
     shop.wait_for_sold(&sale, UNITS as i64, TIMEOUT).await;
-    eventually("the audit is clean", TIMEOUT, async || {
-        let audit = shop.run(&["audit"]).await;
-        if audit.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&audit.stdout).into_owned()) }
-    })
-    .await;
+    until("the audit is clean", TIMEOUT, async || shop.run(&["audit"]).await, |audit| audit.status.success()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -156,31 +150,19 @@ async fn sale_on_a_living_shard_sells_on() {
 
     // Requests that get no unit use up the admission of a sale until data control renews it.
     let first = shop.shopper(1);
-    let order = eventually("a unit is sold", TIMEOUT, async || {
-        let answer = first.try_buy(&other, 1).await?;
-        if [200, 202].contains(&answer.status) { Ok(answer.order_id()) } else { Err(answer.text()) }
-    })
-    .await;
+    let order = first.buy_when_possible(&other, TIMEOUT).await;
     for _ in 0..4 * UNITS {
         let _ = first.try_buy(&other, 1).await;
     }
     first.wait_for_status(&other, &order, "unpaid").await;
     for n in 2..=UNITS {
         let shopper = shop.shopper(n);
-        eventually(&format!("shopper {n} buys"), TIMEOUT, async || {
-            let answer = shopper.try_buy(&other, 1).await?;
-            if [200, 202].contains(&answer.status) { Ok(()) } else { Err(answer.text()) }
-        })
-        .await;
+        shopper.buy_when_possible(&other, TIMEOUT).await;
     }
     shop.wait_for_sold(&other, UNITS as i64, TIMEOUT).await;
     assert_eq!(shop.numbers(&split).await["state"], "live");
     Stack::get().run(&["start", &format!("shard{dead}")]).await;
-    eventually("the audit is clean", TIMEOUT, async || {
-        let audit = shop.run(&["audit"]).await;
-        if audit.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&audit.stdout).into_owned()) }
-    })
-    .await;
+    until("the audit is clean", TIMEOUT, async || shop.run(&["audit"]).await, |audit| audit.status.success()).await;
 }
 
 /// Packets on the other shards are loaded, claimed and settled.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::crash::{CrashTarget, crash};
 use super::{SETTLE_TIMEOUT, start_shop};
-use crate::support::{Answer, NewSale, Shop, Shopper, Stack, eventually, pause, seed};
+use crate::support::{Answer, NewSale, Shop, Shopper, Stack, eventually, pause, seed, until};
 
 const UNITS: u64 = 6;
 const ACCOUNTS: u64 = 24;
@@ -100,7 +100,7 @@ async fn survives(target: CrashTarget) {
     shop.audit_is_clean().await;
 }
 
-fault_tests! { survives:
+cases! { survives:
     serve_dies_while_shoppers_join_and_buy: CrashTarget::Role("serve"),
     control_dies_between_calls: CrashTarget::Role("control"),
     redis_loses_everything_while_shoppers_wait: CrashTarget::RedisData,
@@ -127,11 +127,8 @@ async fn turns_do_not_pass_while_redis_is_away() {
     .await;
     Stack::get().run(&["kill", "redis"]).await;
     let called_at: Timestamp = called[0].1["called_at"].as_str().unwrap().parse().unwrap();
-    eventually("longer than a turn has passed", SETTLE_TIMEOUT, async || {
-        let passed = shop.store().now().await.unwrap().duration_since(called_at);
-        if passed.as_secs() > SEAT_S + 2 { Ok(()) } else { Err(passed.to_string()) }
-    })
-    .await;
+    let read = async || shop.store().now().await.unwrap().duration_since(called_at);
+    until("longer than a turn has passed", SETTLE_TIMEOUT, read, |passed| passed.as_secs() > SEAT_S + 2).await;
     for (shopper, _) in &called {
         assert_eq!(own(shopper, &sale).await.unwrap()["state"], "called");
     }
@@ -156,9 +153,7 @@ pub(super) async fn take_places(shop: &mut Shop, count: u64) -> (String, Vec<(Sh
     let sale = NewSale::of(UNITS as i64).opens_in(Duration::from_secs(25)).queue().prequeue(21);
     let sale = shop.create(sale).await;
     shop.wait_until_joining(&sale).await;
-    for n in 0..2 {
-        shop.process("control", n).kill();
-    }
+    shop.kill_all("control");
     let shoppers: Vec<Shopper> = (0..count).map(|n| shop.shopper(n)).collect();
     let places = join_all(shoppers.iter().map(|shopper| join(shopper, &sale))).await;
     let queue = shop.store().waiting_rooms().get(sale.parse().unwrap()).await.unwrap().unwrap();
@@ -167,9 +162,7 @@ pub(super) async fn take_places(shop: &mut Shop, count: u64) -> (String, Vec<(Sh
 }
 
 pub(super) fn start_control(shop: &mut Shop) {
-    for n in 0..2 {
-        shop.process("control", n).start();
-    }
+    shop.start_all("control");
 }
 
 /// Waits until the list is locked with these places.
@@ -222,11 +215,8 @@ async fn list_waits_for_a_redis_that_is_away_when_its_time_has_come() {
     let id = sale.parse().unwrap();
     let row = shop.store().sales().get(id).await.unwrap().unwrap();
     let locks = row.mode.waiting_room_plan().unwrap().locks_at(row.window.opens_at.unwrap());
-    eventually("the time of the lock has passed", SETTLE_TIMEOUT, async || {
-        let now = shop.store().now().await.unwrap();
-        if now > locks + Duration::from_secs(3) { Ok(()) } else { Err(now.to_string()) }
-    })
-    .await;
+    let read = async || shop.store().now().await.unwrap();
+    until("the time of the lock has passed", SETTLE_TIMEOUT, read, |now| *now > locks + Duration::from_secs(3)).await;
     let queue = shop.store().waiting_rooms().get(id).await.unwrap().unwrap();
     assert_eq!((queue.locked_at, queue.joined), (None, 0));
     Stack::get().run(&["start", "redis"]).await;

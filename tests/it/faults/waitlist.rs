@@ -120,7 +120,7 @@ async fn survives(target: CrashTarget) {
     shop.audit_is_clean().await;
 }
 
-fault_tests! { survives:
+cases! { survives:
     control_dies_between_calls_and_offers: CrashTarget::Role("control"),
     consume_dies_with_offers_on_their_way: CrashTarget::Role("consume"),
     redis_loses_everything_while_accounts_wait: CrashTarget::RedisData,

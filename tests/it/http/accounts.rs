@@ -152,9 +152,8 @@ async fn staff_of_a_new_shop_that_others_reach_need_a_second_factor() {
 #[tokio::test]
 async fn shop_that_had_staff_before_goes_on_without_a_second_factor() {
     let mut shop = Plan::on(Rung::Sqlite).await.start().await;
-    shop.processes[0].kill();
     shop.processes[0].set("SECKILL_PUBLIC_URL", "https://shop.example");
-    shop.processes[0].start();
+    shop.processes[0].restart();
     shop.wait_until_ready().await;
     shop.admin().await.get("/api/admin/sales").await.expect(200);
 }

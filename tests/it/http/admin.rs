@@ -5,14 +5,13 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{NewSale, Rung, Shop, eventually};
+use crate::support::{NewSale, Rung, Shop, until};
 
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 #[tokio::test]
 async fn admin_addresses_are_not_found_for_others() {
-    let shop = Shop::start(Rung::Sqlite).await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (shop, sale) = Shop::selling(Rung::Sqlite, NewSale::of(5)).await;
     let shopper = shop.register("mei", "correct horse").await;
     let gets = ["/api/admin/sales", "/api/admin/audit-log", "/api/admin/orders?username=mei"];
     let pages = ["/admin", "/admin/log", "/admin/sales/new", "/admin/goods/new", "/admin/goods/1"];
@@ -48,8 +47,7 @@ async fn admin_addresses_are_not_found_for_others() {
 
 #[tokio::test]
 async fn every_change_is_in_the_audit_log() {
-    let shop = Shop::start(Rung::Sqlite).await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (shop, sale) = Shop::selling(Rung::Sqlite, NewSale::of(5)).await;
     for action in ["pause", "resume"] {
         shop.change_sale_state(&sale, action).await;
     }
@@ -167,9 +165,8 @@ async fn only_pictures_are_accepted_as_pictures() {
 async fn command_resets_a_password_in_the_running_shop_and_the_setting_does_not() {
     let mut shop = Shop::start(Rung::Sqlite).await;
     let old = shop.admin().await.clone();
-    shop.processes[0].kill();
     shop.processes[0].set("SECKILL_ADMIN_PASSWORD", "another password");
-    shop.processes[0].start();
+    shop.processes[0].restart();
     shop.wait_until_ready().await;
     old.get("/api/admin/sales").await.expect(200);
     assert!(shop.processes[0].log().contains("SECKILL_ADMIN_PASSWORD has no effect"));
@@ -179,11 +176,8 @@ async fn command_resets_a_password_in_the_running_shop_and_the_setting_does_not(
     assert!(done.status.success(), "{done:?}");
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     let password = text.split('"').nth(3).unwrap();
-    eventually("the old session has ended", TIMEOUT, async || {
-        let answer = old.get("/api/admin/sales").await;
-        if answer.status == 404 { Ok(()) } else { Err(answer.text()) }
-    })
-    .await;
+    let read = async || old.get("/api/admin/sales").await;
+    until("the old session has ended", TIMEOUT, read, |answer| answer.status == 404).await;
     let who = json!({"username": "admin", "password": password});
     shop.client().post("/api/login", who).await.expect(200);
 }

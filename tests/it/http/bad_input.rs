@@ -306,8 +306,7 @@ async fn invalid_headers_and_queries_never_fail_the_server() {
 #[tokio::test]
 async fn logs_and_answers_contain_no_secret() {
     let plan = Plan::on(Rung::Sqlite).await.set("SECKILL_LOG", "debug").set("SECKILL_USER_RATE", "100000");
-    let shop = plan.start().await;
-    let sale = shop.open(NewSale::of(100)).await;
+    let (shop, sale) = plan.open(NewSale::of(100)).await;
     let me = shop.shopper(1);
     let secret_token = token(&me, &sale).await;
     let password = "a password that is never shown";

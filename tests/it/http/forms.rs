@@ -16,8 +16,7 @@ fn redirect(answer: Answer) -> String {
 
 #[tokio::test]
 async fn shopper_without_scripts_buys_pays_and_cancels() {
-    let shop = Shop::start(Rung::Sqlite).await;
-    let sale = shop.open(NewSale::of(5).limit(2)).await;
+    let (shop, sale) = Shop::selling(Rung::Sqlite, NewSale::of(5).limit(2)).await;
     let client = shop.client();
     let page = client.get(&format!("/zh/sales/{sale}")).await.expect(200).text();
     assert!(page.contains(&format!("action=\"/zh/sales/{sale}/buy\"")), "{page}");
@@ -69,8 +68,7 @@ async fn shopper_without_scripts_buys_pays_and_cancels() {
 
 #[tokio::test]
 async fn form_errors_return_the_entered_values() {
-    let shop = Shop::start(Rung::Sqlite).await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (shop, sale) = Shop::selling(Rung::Sqlite, NewSale::of(5)).await;
     let client = shop.client();
     let short = post(&client, "/en/register", &[("username", "mei"), ("password", "short")]).await.expect(422);
     assert!(short.text().contains("value=\"mei\""), "{}", short.text());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::json;
 
-use crate::support::{Answer, Client, NewSale, Plan, Rung, Shop, eventually};
+use crate::support::{Answer, Client, NewSale, Rung, Shop, eventually, until};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -46,8 +46,7 @@ async fn front_page_redirects_to_the_visitors_language() {
 
 #[tokio::test]
 async fn public_pages_are_identical_and_cacheable() {
-    let shop = Shop::start(Rung::Sqlite).await;
-    let sale = shop.open(NewSale::of(100)).await;
+    let (shop, sale) = Shop::selling(Rung::Sqlite, NewSale::of(100)).await;
     let (visitor, me, admin) = (shop.client(), shop.shopper(1).client, shop.admin().await);
     let file =
         |path: &str| format!("{}/pages{}/index.html", shop.setting("SECKILL_DATA_DIR"), path.trim_end_matches('/'));
@@ -113,18 +112,14 @@ async fn asset_addresses_contain_their_hash() {
 
 #[tokio::test]
 async fn page_is_published_again_after_a_change_of_its_goods() {
-    let shop = Shop::start(Rung::Sqlite).await;
-    let sale = shop.open(NewSale::of(100)).await;
+    let (shop, sale) = Shop::selling(Rung::Sqlite, NewSale::of(100)).await;
     let path = format!("/en/sales/{sale}");
     let before = shop.client().get(&path).await.expect(200);
     let goods = format!("/api/admin/goods/{}", shop.goods().await);
     let renamed = json!({"name": {"zh": "<b>平板</b>", "en": "Tablet <script>alert(1)</script>"}});
     shop.admin().await.request(Method::PATCH, &goods).json(&renamed).send().await.expect(200);
-    let after = eventually("the page shows the new name", TIMEOUT, async || {
-        let page = shop.client().get(&path).await.expect(200);
-        if page.text().contains("Tablet") { Ok(page) } else { Err(page.text()) }
-    })
-    .await;
+    let read = async || shop.client().get(&path).await.expect(200);
+    let after = until("the page shows the new name", TIMEOUT, read, |page| page.text().contains("Tablet")).await;
     assert_ne!(after.header("etag"), before.header("etag"));
     assert!(!after.text().contains("<script>alert"), "{}", after.text());
     assert!(shop.client().get("/zh/").await.text().contains("平板"));
@@ -144,8 +139,7 @@ async fn drafts_are_not_public() {
 
 #[tokio::test]
 async fn live_answers_are_cached_for_a_second_and_personal_ones_never() {
-    let shop = Shop::start(Rung::Sqlite).await;
-    let sale = shop.open(NewSale::of(100)).await;
+    let (shop, sale) = Shop::selling(Rung::Sqlite, NewSale::of(100)).await;
     let me = shop.shopper(1);
     let button = shop.client().get(&format!("/api/sales/{sale}/button")).await.expect(200);
     assert_eq!(button.header("cache-control"), "public, max-age=1");
@@ -171,10 +165,8 @@ async fn live_answers_are_cached_for_a_second_and_personal_ones_never() {
 /// A server answers only once it has read all sales.
 #[tokio::test]
 async fn first_answers_after_a_restart_are_complete() {
-    let mut shop = Plan::on(Rung::Sqlite).await.start().await;
-    let sale = shop.open(NewSale::of(100)).await;
-    shop.processes[0].kill();
-    shop.processes[0].start();
+    let (mut shop, sale) = Shop::selling(Rung::Sqlite, NewSale::of(100)).await;
+    shop.processes[0].restart();
     let client = shop.client();
     let answers = eventually("the shop answers", TIMEOUT, async || {
         let button = client.request(Method::GET, &format!("/api/sales/{sale}/button")).try_send().await?;

@@ -7,7 +7,7 @@ use axum::http::Method;
 use base::clock::Clock;
 use serde_json::Value;
 
-use crate::support::{NewSale, Plan, Rung, SECRET, Shop, eventually, program, run};
+use crate::support::{NewSale, Plan, Rung, SECRET, Shop, eventually, program, run, until};
 
 const TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -32,9 +32,8 @@ async fn invalid_setting_ends_the_start_and_is_named() {
 async fn secret_is_required_beyond_loopback() {
     for (name, value) in [("SECKILL_LISTEN", "0.0.0.0:0"), ("SECKILL_LISTEN", "[::]:0")] {
         let mut shop = Plan::on(Rung::Sqlite).await.unset("SECKILL_SECRET").launch();
-        shop.processes[0].kill();
         shop.processes[0].set(name, value);
-        shop.processes[0].start();
+        shop.processes[0].restart();
         let status = shop.processes[0].ended(TIMEOUT).await;
         let log = shop.processes[0].log();
         assert!(!status.success() && log.contains("SECKILL_SECRET"), "{value}: {log}");
@@ -45,9 +44,8 @@ async fn secret_is_required_beyond_loopback() {
 async fn weak_secret_is_refused_beyond_loopback() {
     let weak = "password".repeat(8);
     let mut shop = Plan::on(Rung::Sqlite).await.set("SECKILL_SECRET", &weak).launch();
-    shop.processes[0].kill();
     shop.processes[0].set("SECKILL_LISTEN", "0.0.0.0:0");
-    shop.processes[0].start();
+    shop.processes[0].restart();
     let status = shop.processes[0].ended(TIMEOUT).await;
     let log = shop.processes[0].log();
     assert!(status.code() == Some(2) && log.contains("SECKILL_SECRET") && !log.contains(&weak), "{log}");
@@ -68,10 +66,9 @@ async fn values_in_files_are_used_and_a_new_secret_signs_nobody_out() {
     let account = serde_json::json!({"username": "mei", "password": "correct horse"});
     client.post("/api/register", account).await.expect(201);
     for (previous, status) in [(old.as_str(), 200), ("", 401)] {
-        shop.processes[0].kill();
         shop.processes[0].set("SECKILL_SECRET_FILE", &new);
         shop.processes[0].set("SECKILL_SECRET_PREVIOUS_FILE", previous);
-        shop.processes[0].start();
+        shop.processes[0].restart();
         shop.wait_until_ready().await;
         client.get("/api/me").await.expect(status);
     }
@@ -92,9 +89,8 @@ async fn address_in_use_names_its_variable() {
     let shop = Shop::start(Rung::Sqlite).await;
     for (name, taken) in [("SECKILL_LISTEN", shop.processes[0].listen), ("SECKILL_OPS_LISTEN", shop.processes[0].ops)] {
         let mut second = Plan::on(Rung::Sqlite).await.launch();
-        second.processes[0].kill();
         second.processes[0].set(name, &taken.to_string());
-        second.processes[0].start();
+        second.processes[0].restart();
         let status = second.processes[0].ended(TIMEOUT).await;
         let log = second.processes[0].log();
         assert!(!status.success() && log.contains(name) && log.contains(&taken.to_string()), "{name}: {log}");
@@ -170,8 +166,7 @@ async fn fresh_start_shows_the_demo_shop() {
     assert_eq!(std::fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
 
     // A second start finds the same data and does not print the password again.
-    shop.processes[0].kill();
-    shop.processes[0].start();
+    shop.processes[0].restart();
     shop.wait_until_ready().await;
     assert_eq!(shop.client().get("/api/sales").await.json()["sales"].as_array().unwrap().len(), listed.len());
     assert_eq!(shop.processes[0].log().matches("with the password").count(), 1);
@@ -189,8 +184,7 @@ async fn configured_data_directory_has_no_demo() {
 
 #[tokio::test]
 async fn health_and_metrics_are_served_on_the_ops_address() {
-    let shop = Shop::start(Rung::Sqlite).await;
-    let sale = shop.open(NewSale::of(2)).await;
+    let (shop, sale) = Shop::selling(Rung::Sqlite, NewSale::of(2)).await;
     let order = shop.shopper(1).buy_one(&sale).await;
     shop.shopper(1).cancel(&sale, &order).await.expect(200);
     shop.shopper(2).buy_one(&sale).await;
@@ -224,8 +218,7 @@ async fn health_and_metrics_are_served_on_the_ops_address() {
 async fn ready_process_answers_shoppers() {
     let mut shop = Shop::start(Rung::Sqlite).await;
     for _ in 0..10 {
-        shop.processes[0].kill();
-        shop.processes[0].start();
+        shop.processes[0].restart();
         let (ops, client) = (shop.ops(0), shop.client());
         let deadline = Instant::now() + TIMEOUT;
         // Without a pause, so that the request follows readiness at once.
@@ -314,9 +307,7 @@ async fn process_that_waits_for_migrations_says_so_and_then_opens() {
 async fn newer_schema_is_named_and_stops_only_those_that_cannot_work_with_it() {
     let mut shop = Shop::start(Rung::Sqlite).await;
     shop.processes[0].kill();
-    let url = format!("sqlite://{}/seckill.sqlite", shop.setting("SECKILL_DATA_DIR"));
-    sqlx::any::install_default_drivers();
-    let mut connection = <sqlx::AnyConnection as sqlx::Connection>::connect(&url).await.unwrap();
+    let mut connection = shop.database().await;
     let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                  VALUES (9999, 'later', 1, X'00', 1)";
     sqlx::query(newer).execute(&mut connection).await.unwrap();
@@ -391,9 +382,7 @@ async fn doctor_says_in_plain_words_what_is_wrong() {
     assert!(few.status.code() == Some(1) && text.contains("could hold only 64 connections"), "{text}");
 
     shop.open(NewSale::of(1)).await;
-    sqlx::any::install_default_drivers();
-    let url = format!("sqlite://{}/seckill.sqlite", shop.setting("SECKILL_DATA_DIR"));
-    let mut connection = <sqlx::AnyConnection as sqlx::Connection>::connect(&url).await.unwrap();
+    let mut connection = shop.database().await;
     let elsewhere =
         "INSERT INTO pictures (name, width, height, placeholder, touched_at_ms) VALUES ('u-0', 0, 0, '', 0);
                      INSERT INTO goods_pictures (goods_id, place, picture) SELECT id, 9, 'u-0' FROM goods";
@@ -419,12 +408,9 @@ async fn maintenance_commands_succeed() {
 
 #[tokio::test]
 async fn audit_finds_a_violation() {
-    let shop = Shop::start(Rung::Sqlite).await;
-    let sale = shop.open(NewSale::of(5)).await;
+    let (shop, sale) = Shop::selling(Rung::Sqlite, NewSale::of(5)).await;
     shop.shopper(1).buy_one(&sale).await;
-    let url = format!("sqlite://{}/seckill.sqlite", shop.setting("SECKILL_DATA_DIR"));
-    sqlx::any::install_default_drivers();
-    let mut connection = <sqlx::AnyConnection as sqlx::Connection>::connect(&url).await.unwrap();
+    let mut connection = shop.database().await;
     sqlx::query("UPDATE sales SET sold = 3").execute(&mut connection).await.unwrap();
     let audit = shop.run(&["audit"]).await;
     let text = String::from_utf8_lossy(&audit.stdout);
@@ -445,22 +431,14 @@ async fn audit_finds_a_violation() {
 
 #[tokio::test]
 async fn draining_server_is_not_ready_and_still_sells() {
-    let mut shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DRAIN", "3s").start().await;
-    let sale = shop.open(NewSale::of(10)).await;
+    let (mut shop, sale) = Plan::on(Rung::Sqlite).await.set("SECKILL_DRAIN", "3s").open(NewSale::of(10)).await;
     let (early, late) = (shop.shopper(1), shop.shopper(2));
     early.buy_one(&sale).await;
     shop.processes[0].terminate();
-    eventually("the server drains", TIMEOUT, async || {
-        let answer = shop.ops(0).request(Method::GET, "/readyz").try_send().await?;
-        if answer.status == 503 { Ok(()) } else { Err(answer.text()) }
-    })
-    .await;
+    shop.ops(0).wait_for("/readyz", 503, TIMEOUT).await;
     // An open connection notices at its next check, within a second.
-    eventually("answers end their connections", TIMEOUT, async || {
-        let answer = shop.client().get("/api/ping").await.expect(204);
-        if answer.header("connection") == "close" { Ok(()) } else { Err(answer.text()) }
-    })
-    .await;
+    let read = async || shop.client().get("/api/ping").await.expect(204);
+    until("answers end their connections", TIMEOUT, read, |answer| answer.header("connection") == "close").await;
     late.buy_one(&sale).await;
     assert!(shop.processes[0].ended(TIMEOUT).await.success());
 }

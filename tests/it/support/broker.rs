@@ -9,7 +9,7 @@ use lapin::options::{BasicGetOptions, BasicNackOptions, BasicPublishOptions, Que
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 
-use super::{Shop, eventually};
+use super::{Shop, eventually, until};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -32,11 +32,8 @@ impl Broker {
     }
 
     pub async fn holds(&self, queue: &str, messages: u32) {
-        eventually(&format!("{queue} holds {messages}"), TIMEOUT, async || {
-            let found = self.count(queue).await;
-            if found == messages { Ok(()) } else { Err(found.to_string()) }
-        })
-        .await;
+        let read = async || self.count(queue).await;
+        until(&format!("{queue} holds {messages}"), TIMEOUT, read, |found| *found == messages).await;
     }
 
     /// Takes a message out of a queue, without an acknowledgement.

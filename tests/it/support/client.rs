@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::Value;
 
-use super::wait::pause;
+use super::wait::{eventually, pause};
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 const INSIST_TIMEOUT: Duration = Duration::from_secs(240);
@@ -97,6 +97,15 @@ impl Client {
             }
             tokio::time::sleep(RELOAD_INTERVAL).await;
         }
+    }
+
+    /// Asks until there is an answer with this status, and returns it.
+    pub async fn wait_for(&self, path: &str, status: u16, within: Duration) -> Answer {
+        eventually(&format!("{path} answers {status}"), within, async || {
+            let answer = self.request(Method::GET, path).try_send().await?;
+            if answer.status == status { Ok(answer) } else { Err(answer.text()) }
+        })
+        .await
     }
 
     pub async fn post(&self, path: &str, json: Value) -> Answer {

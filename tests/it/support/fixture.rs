@@ -7,13 +7,14 @@ use std::path::Path;
 use axum::http::Method;
 use base64::Engine;
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection, raw_sql};
+use sqlx::{AssertSqlSafe, Connection, Row, raw_sql};
 use store::Store;
 use tempfile::TempDir;
 use url::Url;
 
 use super::client::{Answer, Client, Connections};
 use super::process::Settings;
+use super::redis_server::redis_at;
 use super::{Rung, Shop, Stack};
 
 /// Numbered databases of the stack's Redis, taken in turn. Number 0 holds the counter.
@@ -172,6 +173,18 @@ pub async fn on_database(shop: &Shop, sql: &str) {
     connection.close().await.unwrap();
 }
 
+/// The condition of [`sessions`] that wait for a lock.
+pub const WAITS_FOR_A_LOCK: &str = "wait_event_type = 'Lock'";
+
+/// The number of other sessions of this database that match in `pg_stat_activity`.
+pub async fn sessions(watch: &mut PgConnection, condition: &str) -> i64 {
+    let sql = format!(
+        "SELECT COUNT(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid() AND {condition}"
+    );
+    raw_sql(AssertSqlSafe(sql)).fetch_one(watch).await.unwrap().get(0)
+}
+
 /// Takes the next numbered database of the stack's Redis and empties it. All test processes share the counter.
 async fn take_redis_database() -> i64 {
     let mut connection = engine::redis::connection::shared(&Stack::get().address("SECKILL_REDIS_URL")).unwrap();
@@ -188,8 +201,7 @@ async fn empty_cluster() -> String {
     Stack::get().run(&["up", "--cluster"]).await;
     let url = Stack::get().variable("SECKILL_STACK_CLUSTER_URL");
     for shard in url.split(',') {
-        let client = redis::Client::open(shard).unwrap();
-        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        let mut connection = redis_at(shard).await;
         redis::cmd("FLUSHALL").query_async::<()>(&mut connection).await.unwrap();
     }
     url.to_owned()

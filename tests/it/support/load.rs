@@ -58,6 +58,12 @@ impl Load {
         }
     }
 
+    /// Starts `count` more shoppers, evenly over this time, and waits until they are done.
+    pub async fn serve(&mut self, shop: &Shop, count: u64, over: Duration) {
+        self.arrive(shop, count, over);
+        self.finish().await;
+    }
+
     pub fn outcomes(&self) -> &[ShopperOutcome] {
         assert!(self.shopping.is_empty(), "shoppers are still running");
         &self.done

@@ -114,6 +114,12 @@ impl Process {
         }
     }
 
+    /// Kills the process if it runs, and starts it again.
+    pub fn restart(&mut self) {
+        self.kill();
+        self.start();
+    }
+
     pub fn id(&self) -> u32 {
         self.child.as_ref().expect("it runs").id()
     }

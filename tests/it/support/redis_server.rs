@@ -3,6 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use redis::aio::MultiplexedConnection;
 use redis::{Client, FromRedisValue};
 use tempfile::TempDir;
 
@@ -60,14 +61,22 @@ impl RedisServer {
     }
 
     async fn try_ask<T: FromRedisValue>(&self, words: &str) -> Result<T, String> {
-        let mut command = redis::Cmd::new();
-        words.split(' ').for_each(|word| {
-            command.arg(word);
-        });
         let client = Client::open(self.url()).map_err(|error| error.to_string())?;
         let mut connection = client.get_multiplexed_async_connection().await.map_err(|error| error.to_string())?;
-        command.query_async(&mut connection).await.map_err(|error| error.to_string())
+        redis_words(words).query_async(&mut connection).await.map_err(|error| error.to_string())
     }
+}
+
+/// A connection to the server at this address.
+pub async fn redis_at(url: &str) -> MultiplexedConnection {
+    Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
+}
+
+/// A command whose words do not contain spaces.
+pub fn redis_words(words: &str) -> redis::Cmd {
+    let mut command = redis::Cmd::new();
+    command.arg(words.split(' ').collect::<Vec<_>>());
+    command
 }
 
 impl Drop for RedisServer {

@@ -1,13 +1,20 @@
 //! A shop for one test: its processes and their fixture.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Output;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Method;
+use futures::future::join_all;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use redis::aio::MultiplexedConnection;
 use serde_json::{Value, json};
+use sqlx::{AnyConnection, Connection};
 use store::Store;
 use tokio::sync::OnceCell;
 use url::Url;
@@ -15,8 +22,9 @@ use url::Url;
 use super::client::{Client, Connections};
 use super::fixture::Fixture;
 use super::process::{self, Process, Settings};
+use super::redis_server::redis_at;
 use super::shopper::{SessionSigner, Shopper};
-use super::wait::eventually;
+use super::wait::{eventually, pause, until};
 use super::{NewSale, Proxy, Rung};
 
 /// The secret of every test shop, so that tests can sign cookies and tokens.
@@ -109,6 +117,13 @@ impl Plan {
         shop
     }
 
+    /// Starts the processes, and opens a sale.
+    pub async fn open(self, sale: NewSale) -> (Shop, String) {
+        let shop = self.start().await;
+        let sale = shop.open(sale).await;
+        (shop, sale)
+    }
+
     /// Starts the processes.
     pub fn launch(mut self) -> Shop {
         let mut processes: Vec<Process> = Vec::new();
@@ -162,6 +177,11 @@ impl Shop {
         Plan::on(rung).await.start().await
     }
 
+    /// A shop with an open sale.
+    pub async fn selling(rung: Rung, sale: NewSale) -> (Shop, String) {
+        Plan::on(rung).await.open(sale).await
+    }
+
     /// The name of the shop's virtual host in RabbitMQ.
     pub fn vhost(&self) -> &str {
         self.fixture.vhost()
@@ -188,6 +208,17 @@ impl Shop {
     pub fn database_url(&self) -> String {
         let sqlite = || format!("sqlite://{}/seckill.sqlite", self.setting("SECKILL_DATA_DIR"));
         self.settings.get("SECKILL_DATABASE_URL").cloned().unwrap_or_else(sqlite)
+    }
+
+    /// A connection of the test's own to the shop's database.
+    pub async fn database(&self) -> AnyConnection {
+        sqlx::any::install_default_drivers();
+        AnyConnection::connect(&self.database_url()).await.unwrap()
+    }
+
+    /// A connection of the test's own to the shop's Redis master.
+    pub async fn redis(&self) -> MultiplexedConnection {
+        redis_at(self.setting("SECKILL_REDIS_URL")).await
     }
 
     pub fn rung(&self) -> Rung {
@@ -219,6 +250,39 @@ impl Shop {
         self.processes.iter_mut().filter(|process| process.role == role).nth(n).expect("such a process")
     }
 
+    /// Sends `kill -9` to every process with this role.
+    pub fn kill_all(&mut self, role: &str) {
+        self.each_with(role, Process::kill);
+    }
+
+    /// Kills processes at random until `ended`, with this many milliseconds between two kills. Returns the number of
+    /// kills.
+    pub async fn kill_until(&mut self, seed: u64, pause_ms: Range<u64>, ended: &Cell<bool>) -> u32 {
+        let (mut random, mut kills) = (StdRng::seed_from_u64(seed), 0);
+        while !ended.get() {
+            pause(random.random_range(pause_ms.clone())).await;
+            let n = random.random_range(0..self.processes.len());
+            self.processes[n].kill();
+            pause(random.random_range(50..500)).await;
+            self.processes[n].start();
+            // Otherwise no process would ever serve on a machine where a start takes longer than the time between kills.
+            if random.random_bool(0.5) {
+                self.wait_until_ready().await;
+            }
+            kills += 1;
+        }
+        kills
+    }
+
+    pub fn start_all(&mut self, role: &str) {
+        self.each_with(role, Process::start);
+    }
+
+    fn each_with(&mut self, role: &str, act: fn(&mut Process)) {
+        assert!(self.processes.iter().any(|process| process.role == role), "no process is a {role}");
+        self.processes.iter_mut().filter(|process| process.role == role).for_each(act);
+    }
+
     /// A client that uses all servers in turn.
     pub fn client(&self) -> Client {
         Client::new(self.connections.clone(), self.origins.clone())
@@ -245,6 +309,16 @@ impl Shop {
         let client = self.client();
         client.post("/api/register", json!({"username": username, "password": password})).await.expect(201);
         client
+    }
+
+    /// Each of these shoppers buys one unit. Returns them with their orders.
+    pub async fn all_buy(&self, sale: &str, shoppers: Range<u64>) -> Vec<(Shopper, String)> {
+        let bought = shoppers.map(async |n| {
+            let shopper = self.shopper(n);
+            let order = shopper.buy_one(sale).await;
+            (shopper, order)
+        });
+        join_all(bought).await
     }
 
     /// The administrator, signed in.
@@ -281,11 +355,8 @@ impl Shop {
         self.wait_for_phase(&sale, "open").await;
         for n in 0..self.origins.len() {
             let client = self.client().at(n);
-            eventually(&format!("server {n} has the page"), TIMEOUT, async || {
-                let page = client.get(&format!("/en/sales/{sale}")).await;
-                if page.status == 200 { Ok(()) } else { Err(page.status.to_string()) }
-            })
-            .await;
+            let read = async || client.get(&format!("/en/sales/{sale}")).await;
+            until(&format!("server {n} has the page"), TIMEOUT, read, |page| page.status == 200).await;
         }
         sale
     }
@@ -331,11 +402,8 @@ impl Shop {
 
     /// Waits until the database has this number of units sold.
     pub async fn wait_for_sold(&self, sale: &str, units: i64, within: Duration) {
-        eventually(&format!("{units} units of sale {sale} are sold"), within, async || {
-            let numbers = self.numbers(sale).await;
-            if numbers["sold"] == units { Ok(()) } else { Err(numbers.to_string()) }
-        })
-        .await;
+        let read = async || self.numbers(sale).await;
+        until(&format!("{units} units of {sale} are sold"), within, read, |sale| sale["sold"] == units).await;
     }
 
     /// Runs a command of the program, such as `audit`.

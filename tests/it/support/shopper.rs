@@ -10,6 +10,7 @@ use base::clock::Clock;
 use base::signing::Signer;
 use domain::Role;
 use domain::UserId;
+use futures::future::join_all;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use store::{Store, User};
@@ -17,7 +18,7 @@ use uuid::Uuid;
 
 use super::SECRET;
 use super::client::{Answer, Client};
-use super::wait::{eventually, pause};
+use super::wait::{eventually, pause, until};
 
 /// How long an order or a payment may take to reach its next status while all services work.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -120,6 +121,33 @@ impl Shopper {
         self.buy(sale, 1).await.expect(202).order_id()
     }
 
+    /// Buys one unit, and waits until its order is unpaid. Returns the order's id.
+    pub async fn unpaid_order(&self, sale: &str) -> String {
+        let order = self.buy_one(sale).await;
+        self.wait_for_status(sale, &order, "unpaid").await;
+        order
+    }
+
+    /// Buys one unit as soon as the shop sells again. Returns the order's id.
+    pub async fn buy_when_possible(&self, sale: &str, within: Duration) -> String {
+        eventually("the shopper buys", within, async || {
+            let answer = self.try_buy(sale, 1).await?;
+            if matches!(answer.status, 200 | 202) { Ok(answer.order_id()) } else { Err(answer.text()) }
+        })
+        .await
+    }
+
+    /// Buys one unit however often it takes, within reason. Returns the order's id.
+    pub async fn insist_on_a_unit(&self, sale: &str) -> Option<String> {
+        for _ in 0..200 {
+            match self.try_buy(sale, 1).await {
+                Ok(answer) if matches!(answer.status, 200 | 202) => return Some(answer.order_id()),
+                _ => pause(50).await,
+            }
+        }
+        None
+    }
+
     pub async fn order(&self, sale: &str, order: &str) -> Answer {
         self.client.get(&format!("/api/sales/{sale}/orders/{order}")).await
     }
@@ -132,6 +160,19 @@ impl Shopper {
     pub async fn begin_payment(&self, sale: &str, order: &str) -> String {
         let answer = self.client.post(&format!("/api/sales/{sale}/orders/{order}/payments"), json!({})).await;
         answer.expect(201).json()["checkout_url"].as_str().unwrap().to_owned()
+    }
+
+    /// The shopper's `place`, `entry` or `waitlist` in a sale.
+    pub async fn own(&self, sale: &str, what: &str) -> Value {
+        self.client.get(&format!("/api/sales/{sale}/{what}")).await.expect(200).json()[what].take()
+    }
+
+    /// Joins a waiting room (`place`) or a draw (`entry`) twice at once, which makes one place.
+    pub async fn join_twice(&self, sale: &str, what: &str) {
+        let path = format!("/api/sales/{sale}/{what}");
+        let tries = join_all((0..2).map(|_| self.client.post(&path, json!({})))).await;
+        let created = tries.iter().filter(|answer| answer.status == 201).count();
+        assert_eq!((created, tries[0].json()[what].clone()), (1, tries[1].json()[what].clone()), "{tries:?}");
     }
 
     /// The wallet's balance, and the part of it that is set aside.
@@ -166,13 +207,29 @@ impl Shopper {
         self.client.request(Method::POST, &format!("{checkout}/pay")).form(&[]).send().await
     }
 
+    /// Pays an unpaid order at the checkout, and waits until it is paid.
+    pub async fn pay(&self, sale: &str, order: &str) {
+        let checkout = self.begin_payment(sale, order).await;
+        self.pay_at(&checkout).await.expect(303);
+        self.wait_for_status(sale, order, "paid").await;
+    }
+
     /// Waits until the order has this status, and returns the order.
     pub async fn wait_for_status(&self, sale: &str, order: &str, status: &str) -> Value {
-        eventually(&format!("order {order} is {status}"), TIMEOUT, async || {
-            let answer = self.order(sale, order).await.expect(200).json()["order"].take();
-            if answer["status"] == status { Ok(answer) } else { Err(answer.to_string()) }
-        })
-        .await
+        self.reaches(sale, order, status, TIMEOUT).await
+    }
+
+    /// The same for this time.
+    pub async fn reaches(&self, sale: &str, order: &str, status: &str, within: Duration) -> Value {
+        let read = async || self.order(sale, order).await.expect(200).json()["order"].take();
+        until(&format!("order {order} is {status}"), within, read, |order| order["status"] == status).await
+    }
+}
+
+/// Waits until each of these orders has the status.
+pub async fn all_become(orders: &[(Shopper, String)], sale: &str, status: &str) {
+    for (shopper, order) in orders {
+        shopper.wait_for_status(sale, order, status).await;
     }
 }
 

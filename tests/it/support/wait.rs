@@ -1,5 +1,6 @@
 //! Waiting for a condition instead of for a time.
 
+use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 /// Polls `check` until it succeeds. Panics after `within`, with the last error.
@@ -12,6 +13,20 @@ pub async fn eventually<T>(what: &str, within: Duration, mut check: impl AsyncFn
             Err(_) => pause(25).await,
         }
     }
+}
+
+/// Reads until what was read satisfies the condition, and returns it. Panics after `within`, with what was read last.
+pub async fn until<T: Debug>(
+    what: &str,
+    within: Duration,
+    mut read: impl AsyncFnMut() -> T,
+    is_so: impl Fn(&T) -> bool,
+) -> T {
+    eventually(what, within, async || {
+        let seen = read().await;
+        if is_so(&seen) { Ok(seen) } else { Err(format!("{seen:?}")) }
+    })
+    .await
 }
 
 /// Waits between two polls or two steps of a shopper. No assertion may depend on its length.

@@ -11,7 +11,7 @@ use url::Url;
 
 use super::line::{Line, LineState};
 use super::schedule::{Cast, FaultKind, Target};
-use crate::support::{NewSale, Plan, Process, Rung, Settings, Shop, Stack, clock_library, pause};
+use crate::support::{NewSale, Plan, Process, Rung, Settings, Shop, Stack, clock_library, pause, redis_words};
 
 /// The contract promises ten seconds; the machine may be busy.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -166,11 +166,7 @@ pub async fn redis_command(service: &str, words: &str) -> redis::Value {
 pub async fn try_redis_command(service: &str, words: &str) -> redis::RedisResult<redis::Value> {
     let client = redis::Client::open(format!("redis://{}/", address_of(service)))?;
     let mut connection = client.get_multiplexed_async_connection().await?;
-    let mut command = redis::Cmd::new();
-    for word in words.split(' ') {
-        command.arg(word);
-    }
-    command.query_async(&mut connection).await
+    redis_words(words).query_async(&mut connection).await
 }
 
 /// A service stopped by SIGSTOP. It continues when this is dropped.
@@ -218,5 +214,5 @@ pub fn kinds(rung: Rung) -> (Vec<FaultKind>, Vec<(FaultKind, &'static str)>) {
         ));
     }
     let can = |kind: &FaultKind| !missing.iter().any(|(other, _)| other == kind);
-    (FaultKind::ALL.into_iter().filter(can).collect(), missing)
+    (FaultKind::ALL.iter().copied().filter(can).collect(), missing)
 }

@@ -5,12 +5,11 @@ use axum::http::Method;
 use base::clock::Clock;
 use futures::future::join_all;
 use sqlx::{AnyConnection, Connection};
-use tokio::time::Instant;
 
 use super::customer::patiently;
 use super::turns::Waiter;
-use super::verdict::{SETTLE_TIMEOUT, sale_id};
-use crate::support::{Shop, pause};
+use super::verdict::{SETTLE_TIMEOUT, sale_id, until_none};
+use crate::support::Shop;
 
 /// The deposit of each sale in which shoppers wait, in minor units.
 pub const DEPOSIT: i64 = 1_000;
@@ -20,14 +19,8 @@ pub async fn come_back(shop: &Shop, waiters: &[Waiter]) -> Vec<String> {
     if let Err(error) = retire(shop, waiters).await {
         return vec![format!("the sales with deposits cannot be retired: {error}")];
     }
-    let deadline = Instant::now() + SETTLE_TIMEOUT;
-    loop {
-        let missing: Vec<String> = join_all(waiters.iter().map(missing)).await.into_iter().flatten().collect();
-        if missing.is_empty() || Instant::now() >= deadline {
-            return missing;
-        }
-        pause(500).await;
-    }
+    let look = async || join_all(waiters.iter().map(missing)).await.into_iter().flatten().collect::<Vec<String>>();
+    until_none(SETTLE_TIMEOUT, 500, look).await
 }
 
 /// Retires the sales, and ends the time to pay.

@@ -12,7 +12,7 @@ mod customer;
 mod deposits;
 mod line;
 mod programs;
-mod providers;
+pub mod providers;
 mod report;
 mod schedule;
 mod strike;
@@ -88,7 +88,7 @@ fn roles(rung: Rung) -> Vec<&'static str> {
 }
 
 /// Runs with consecutive seeds. Fails if an answer was untrue.
-async fn torture(rung: Rung, seconds: u64) {
+async fn torture((rung, seconds): (Rung, u64)) {
     let options = Options::from_environment(seconds);
     let (mut kinds, missing) = arena::kinds(rung);
     kinds.retain(|kind| options.only.is_empty() || options.only.contains(kind));
@@ -148,7 +148,7 @@ async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
     let sales = arena.sales.clone();
     let (mut shop, _lines, untrue) = arena.finish();
     println!("{:>8.1} s  faults lifted", began.elapsed().as_secs_f64());
-    let mut found = verdict::wait_until_ready(&mut shop).await;
+    let mut found = verdict::wait_until_ready(&shop).await;
     found.extend(admin::resume(&admin, &sales, verdict::SETTLE_TIMEOUT).await);
     found.extend(turns::settle(&shop, &mut waiters, window).await);
     programs::settle(&mut programs).await;
@@ -191,34 +191,13 @@ fn count(faults: &[Fault]) -> BTreeMap<FaultKind, u32> {
 mod faults {
     use crate::support::Rung;
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn every_answer_is_true_on_rung_3() {
-        super::torture(Rung::Rabbit, 25).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn every_answer_is_true_on_a_cluster() {
-        super::torture(Rung::Cluster, 30).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn every_answer_is_true_with_sentinels() {
-        super::torture(Rung::Sentinel, 30).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn every_answer_is_true_on_rung_2() {
-        super::torture(Rung::Redis, 30).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn every_answer_is_true_on_rung_1() {
-        super::torture(Rung::Postgres, 20).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn every_answer_is_true_on_sqlite() {
-        super::torture(Rung::Sqlite, 15).await;
+    cases! { super::torture:
+        every_answer_is_true_on_rung_3: (Rung::Rabbit, 25),
+        every_answer_is_true_on_a_cluster: (Rung::Cluster, 30),
+        every_answer_is_true_with_sentinels: (Rung::Sentinel, 30),
+        every_answer_is_true_on_rung_2: (Rung::Redis, 30),
+        every_answer_is_true_on_rung_1: (Rung::Postgres, 20),
+        every_answer_is_true_on_sqlite: (Rung::Sqlite, 15),
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -18,7 +18,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
-use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
+use sqlx::{AssertSqlSafe, Row};
 use store::{AuditReason, CaseAction, Store};
 
 use super::Options;
@@ -196,7 +196,7 @@ struct Begun(Arc<Fake>, String);
 
 impl World {
     async fn customer(&self, n: u64, shopper: Shopper, mut random: StdRng) {
-        let Some(order) = self.buy(&shopper).await else { return };
+        let Some(order) = shopper.insist_on_a_unit(&self.sale).await else { return };
         let path = format!("/api/sales/{}/orders/{order}", self.sale);
         let Some(begun) = self.begin(&shopper, &path, n).await else { return };
         let cancel = format!("{path}/cancel");
@@ -229,16 +229,6 @@ impl World {
             }
             _ => self.pay(&begun, &mut random, 0.2).await,
         }
-    }
-
-    async fn buy(&self, shopper: &Shopper) -> Option<String> {
-        for _ in 0..200 {
-            match shopper.try_buy(&self.sale, 1).await {
-                Ok(answer) if matches!(answer.status, 200 | 202) => return Some(answer.order_id()),
-                _ => pause(50).await,
-            }
-        }
-        None
     }
 
     /// Begins a payment, once the order can be paid.
@@ -301,24 +291,6 @@ impl World {
 const HEADERS: [&str; 5] =
     ["stripe-signature", "wechatpay-timestamp", "wechatpay-nonce", "wechatpay-serial", "wechatpay-signature"];
 
-/// Kills processes of the shop until the customers have ended.
-async fn kill_until(shop: &mut Shop, seed: u64, ended: &Cell<bool>) -> u32 {
-    let (mut random, mut kills) = (StdRng::seed_from_u64(seed), 0);
-    while !ended.get() {
-        pause(random.random_range(100..1500)).await;
-        let n = random.random_range(0..shop.processes.len());
-        shop.processes[n].kill();
-        pause(random.random_range(50..500)).await;
-        shop.processes[n].start();
-        // Otherwise no process would ever serve on a machine where a start takes longer than the time between kills.
-        if random.random_bool(0.5) {
-            shop.wait_until_ready().await;
-        }
-        kills += 1;
-    }
-    kills
-}
-
 async fn kill_fakes_until(fakes: &[Arc<Fake>; 3], seed: u64, ended: &Cell<bool>) -> u32 {
     let (mut random, mut kills) = (StdRng::seed_from_u64(seed ^ 1), 0);
     while !ended.get() {
@@ -337,7 +309,7 @@ async fn kill_fakes_until(fakes: &[Arc<Fake>; 3], seed: u64, ended: &Cell<bool>)
 }
 
 /// Staff refund what can be refunded, and settle the rest. Returns the number of cases.
-async fn decide(store: &Store) -> Result<usize, String> {
+pub async fn decide(store: &Store) -> Result<usize, String> {
     let reason = AuditReason { actor: "li", note: "seen", message: None };
     let cases = store.payments().payment_cases(false, None, 200).await.map_err(|error| error.to_string())?;
     for case in &cases {
@@ -348,7 +320,7 @@ async fn decide(store: &Store) -> Result<usize, String> {
 }
 
 async fn rows(shop: &Shop, sql: &str) -> Vec<(String, i64)> {
-    let mut connection = AnyConnection::connect(&shop.database_url()).await.unwrap();
+    let mut connection = shop.database().await;
     let rows = sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_all(&mut connection).await.unwrap();
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
 }
@@ -364,8 +336,7 @@ async fn run(seed: u64) -> Vec<String> {
     for (name, value) in settings(&fakes) {
         plan = plan.set(name, &value);
     }
-    let mut shop = plan.start().await;
-    let sale = shop.open(NewSale::of(ORDERS as i64)).await;
+    let (mut shop, sale) = plan.open(NewSale::of(ORDERS as i64)).await;
     let shoppers = shop.shoppers();
     let admin = shop.admin().await.cookie().unwrap();
     let world = World { sale, client: shop.client(), admin: shop.client().with_cookie(&admin), fakes };
@@ -377,7 +348,7 @@ async fn run(seed: u64) -> Vec<String> {
         ended.set(true);
     };
     let ((), processes, stand_ins) =
-        tokio::join!(customers, kill_until(&mut shop, seed, &ended), kill_fakes_until(&world.fakes, seed, &ended));
+        tokio::join!(customers, shop.kill_until(seed, 100..1500, &ended), kill_fakes_until(&world.fakes, seed, &ended));
     shop.wait_until_ready().await;
 
     let store = shop.store();

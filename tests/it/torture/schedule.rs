@@ -16,75 +16,50 @@ const GAP_MS: std::ops::Range<u64> = 300..2_400;
 /// Draws for one fault before its place in the schedule stays empty.
 const MAX_DRAWS: usize = 12;
 
-/// A kind of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FaultKind {
-    Reset,
-    Swallow,
-    Hold,
-    Slow,
-    Silence,
-    Freeze,
-    Kill,
-    Restart,
-    Clock,
-    FreezeService,
-    KillService,
-    RestartService,
-    Refuse,
-    Flush,
-    Rollback,
-    Failover,
-    DiskFull,
-}
-
 /// Name, meaning, frequency compared with the others, and length in milliseconds.
 type Properties = (&'static str, &'static str, u32, std::ops::Range<u64>);
 
-impl FaultKind {
-    pub const ALL: [FaultKind; 17] = [
-        FaultKind::Reset,
-        FaultKind::Swallow,
-        FaultKind::Hold,
-        FaultKind::Slow,
-        FaultKind::Silence,
-        FaultKind::Freeze,
-        FaultKind::Kill,
-        FaultKind::Restart,
-        FaultKind::Clock,
-        FaultKind::FreezeService,
-        FaultKind::KillService,
-        FaultKind::RestartService,
-        FaultKind::Refuse,
-        FaultKind::Flush,
-        FaultKind::Rollback,
-        FaultKind::Failover,
-        FaultKind::DiskFull,
-    ];
-
-    #[rustfmt::skip]
-    fn properties(self) -> Properties {
-        match self {
-            FaultKind::Reset => ("reset", "connections of a line are reset", 6, 1..2),
-            FaultKind::Swallow => ("swallow", "requests arrive, answers are lost", 6, 400..4_000),
-            FaultKind::Hold => ("hold", "bytes wait, then go on", 6, 400..8_000),
-            FaultKind::Slow => ("slow", "every chunk of bytes is late", 4, 1_000..8_000),
-            FaultKind::Silence => ("silence", "a host vanishes without a word", 6, 1_000..8_000),
-            FaultKind::Freeze => ("freeze", "SIGSTOP of a process, later SIGCONT", 7, 500..9_000),
-            FaultKind::Kill => ("kill", "kill -9 of a process", 8, 50..3_000),
-            FaultKind::Restart => ("restart", "graceful restart of a process", 4, 1..500),
-            FaultKind::Clock => ("clock", "a process whose clock is wrong", 4, 4_000..12_000),
-            FaultKind::FreezeService => ("freeze-service", "SIGSTOP of a service, later SIGCONT", 3, 500..5_000),
-            FaultKind::KillService => ("kill-service", "kill -9 of a service", 6, 50..3_000),
-            FaultKind::RestartService => ("restart-service", "graceful restart of a service", 2, 1..500),
-            FaultKind::Refuse => ("refuse", "a service answers but takes no writes", 4, 1_000..8_000),
-            FaultKind::Flush => ("flush", "FLUSHALL on the master", 3, 1..2),
-            FaultKind::Rollback => ("rollback", "the master comes back without its last seconds", 4, 300..4_000),
-            FaultKind::Failover => ("failover", "a replica without the last moment becomes the master", 4, 2_000..8_000),
-            FaultKind::DiskFull => ("disk-full", "the disk of the Redis master is full", 3, 1_000..6_000),
+macro_rules! fault_kinds {
+    ($($kind:ident $properties:expr;)+) => {
+        /// A kind of fault.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum FaultKind {
+            $($kind,)+
         }
-    }
 
+        impl FaultKind {
+            pub const ALL: &[FaultKind] = &[$(FaultKind::$kind,)+];
+
+            fn properties(self) -> Properties {
+                match self {
+                    $(FaultKind::$kind => $properties,)+
+                }
+            }
+        }
+    };
+}
+
+fault_kinds! {
+    Reset ("reset", "connections of a line are reset", 6, 1..2);
+    Swallow ("swallow", "requests arrive, answers are lost", 6, 400..4_000);
+    Hold ("hold", "bytes wait, then go on", 6, 400..8_000);
+    Slow ("slow", "every chunk of bytes is late", 4, 1_000..8_000);
+    Silence ("silence", "a host vanishes without a word", 6, 1_000..8_000);
+    Freeze ("freeze", "SIGSTOP of a process, later SIGCONT", 7, 500..9_000);
+    Kill ("kill", "kill -9 of a process", 8, 50..3_000);
+    Restart ("restart", "graceful restart of a process", 4, 1..500);
+    Clock ("clock", "a process whose clock is wrong", 4, 4_000..12_000);
+    FreezeService ("freeze-service", "SIGSTOP of a service, later SIGCONT", 3, 500..5_000);
+    KillService ("kill-service", "kill -9 of a service", 6, 50..3_000);
+    RestartService ("restart-service", "graceful restart of a service", 2, 1..500);
+    Refuse ("refuse", "a service answers but takes no writes", 4, 1_000..8_000);
+    Flush ("flush", "FLUSHALL on the master", 3, 1..2);
+    Rollback ("rollback", "the master comes back without its last seconds", 4, 300..4_000);
+    Failover ("failover", "a replica without the last moment becomes the master", 4, 2_000..8_000);
+    DiskFull ("disk-full", "the disk of the Redis master is full", 3, 1_000..6_000);
+}
+
+impl FaultKind {
     pub fn name(self) -> &'static str {
         self.properties().0
     }
@@ -94,7 +69,7 @@ impl FaultKind {
     }
 
     pub fn from_name(name: &str) -> Option<FaultKind> {
-        FaultKind::ALL.into_iter().find(|kind| kind.name() == name)
+        FaultKind::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Doing one fault: it begins, lasts, and is lifted.
 
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -9,7 +8,8 @@ use tokio::time::sleep;
 use super::arena::{Arena, FrozenService, address_of, redis_command, small_disk, try_redis_command};
 use super::line::LineState;
 use super::schedule::{Fault, FaultKind, Target};
-use crate::support::{Stack, eventually, on_postgres, pause};
+use crate::faults::lossy::Backup;
+use crate::support::{Stack, eventually, on_postgres, pause, until};
 
 /// How wrong a clock may be, in seconds. The lengths of payment windows, leases and tokens lie in between.
 const CLOCK_ERRORS: [i64; 8] = [-1_860, -600, -45, -3, 3, 45, 600, 1_860];
@@ -136,11 +136,8 @@ impl Arena {
         sleep(fault.length).await;
         redis_command("replica", "CLIENT PAUSE 60000 WRITE").await;
         let written = replication_offset("replica").await;
-        eventually("the former master has every write", SYNC_TIMEOUT, async || {
-            let copied = replication_offset("redis").await;
-            if copied >= written { Ok(()) } else { Err(format!("{copied} of {written} bytes")) }
-        })
-        .await;
+        let read = async || replication_offset("redis").await;
+        until("the former master has every write", SYNC_TIMEOUT, read, |copied| *copied >= written).await;
         redis_command("redis", "REPLICAOF NO ONE").await;
         self.retarget_master("redis");
         // The waiting writes end with the process. Its successor follows the master from the start: a running process
@@ -162,12 +159,7 @@ pub async fn mend() {
     stack(&["up"]);
     stack(&["rabbitmqctl", "set_disk_free_limit", "200MB"]);
     for command in ["REPLICAOF NO ONE", "CONFIG SET maxmemory 0"] {
-        let client = redis::Client::open(format!("redis://{}/", address_of("redis"))).expect("an address");
-        if let Ok(mut connection) = client.get_multiplexed_async_connection().await {
-            let mut words = redis::Cmd::new();
-            words.arg(command.split(' ').collect::<Vec<_>>());
-            let _ = words.exec_async(&mut connection).await;
-        }
+        let _ = try_redis_command("redis", command).await;
     }
 }
 
@@ -201,22 +193,9 @@ fn text(answer: redis::Value) -> String {
 
 /// The master is killed some time after a copy of its append-only file was made, and starts with the copy.
 async fn roll_back(length: Duration) {
-    let folder = Stack::get().dir().join("redis");
-    let (present, older) = (folder.join("appendonlydir"), folder.join("older"));
-    let _ = std::fs::remove_dir_all(&older);
-    copy_folder(&present, &older);
+    let backup = Backup::take();
     sleep(length).await;
-    Stack::get().run(&["kill", "redis"]).await;
-    std::fs::remove_dir_all(&present).unwrap();
-    std::fs::rename(&older, &present).unwrap();
-    Stack::get().run(&["start", "redis"]).await;
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().flatten() {
-        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
+    backup.restore().await;
 }
 
 /// The small disk of the Redis master is full for a while.

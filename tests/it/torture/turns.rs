@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::customer::{Diary, THINK_MS, patiently};
 use super::deposits::DEPOSIT;
-use super::verdict::{SETTLE_TIMEOUT, sale_id};
+use super::verdict::{SETTLE_TIMEOUT, sale_id, until_none};
 use crate::support::{Answer, NewSale, Shop, pause};
 
 /// The units of each sale. Fewer than there are shoppers.
@@ -151,8 +151,8 @@ impl Waiter {
         let pass = self.place.as_ref().map_or(Value::Null, |place| place.pass.clone());
         let body = if self.wait == Wait::WaitingRoom { json!({ "pass": pass }) } else { json!({}) };
         let began = Instant::now();
-        let answer = patiently(self.diary.shopper.client.request(Method::POST, &self.path()).json(&body).try_send());
-        let answer = answer.await;
+        let answer =
+            patiently(self.diary.shopper.client.request(Method::POST, &self.path()).json(&body).try_send()).await;
         self.told(began, answer);
     }
 
@@ -234,18 +234,14 @@ impl Waiter {
 /// Waits, now that the faults are lifted, until every unit is sold or had its chance to be. Returns the sales that have
 /// not sold.
 pub async fn settle(shop: &Shop, waiters: &mut [Waiter], window: Duration) -> Vec<String> {
-    let deadline = Instant::now() + SETTLE_TIMEOUT;
-    let mut missing;
-    loop {
-        missing = Vec::new();
+    let look = async || {
+        let mut missing = Vec::new();
         for of_sale in waiters.chunk_by_mut(|one, other| one.sale == other.sale) {
             missing.extend(sells(shop, of_sale, window).await);
         }
-        if missing.is_empty() || Instant::now() >= deadline {
-            break;
-        }
-        pause(500).await;
-    }
+        missing
+    };
+    let missing = until_none(SETTLE_TIMEOUT, 500, look).await;
     // From now on they get no more offers.
     join_all(waiters.iter_mut().filter(|waiter| waiter.wait == Wait::Waitlist).map(Waiter::leave)).await;
     missing

@@ -43,10 +43,21 @@ pub struct Verdict {
     pub settled_after: Duration,
 }
 
-/// Waits until every process is ready. Returns the ones that are not.
-pub async fn wait_until_ready(shop: &mut Shop) -> Vec<String> {
-    let deadline = Instant::now() + READY_TIMEOUT;
+/// Looks until nothing is found, for this time at most. Returns what was found last.
+pub async fn until_none(within: Duration, interval_ms: u64, mut look: impl AsyncFnMut() -> Vec<String>) -> Vec<String> {
+    let deadline = Instant::now() + within;
     loop {
+        let found = look().await;
+        if found.is_empty() || Instant::now() >= deadline {
+            return found;
+        }
+        pause(interval_ms).await;
+    }
+}
+
+/// Waits until every process is ready. Returns the ones that are not.
+pub async fn wait_until_ready(shop: &Shop) -> Vec<String> {
+    let look = async || {
         let mut waiting = Vec::new();
         for n in 0..shop.processes.len() {
             let name = format!("process {n} {:?} is not ready", shop.processes[n].role);
@@ -56,11 +67,9 @@ pub async fn wait_until_ready(shop: &mut Shop) -> Vec<String> {
                 Err(error) => waiting.push(format!("{name}: {error}")),
             }
         }
-        if waiting.is_empty() || Instant::now() >= deadline {
-            return waiting;
-        }
-        pause(200).await;
-    }
+        waiting
+    };
+    until_none(READY_TIMEOUT, 200, look).await
 }
 
 /// Judges a shop whose faults are lifted. Orders that are still unpaid when `window` is over must expire. Sales in
@@ -246,18 +255,16 @@ async fn settles(client: &Client, path: &str, expires: bool, patience: Duration)
 
 /// Checks that sold units, live orders, holders and `Booked` agree, order by order, and that every outbox is empty.
 async fn agree(shop: &Shop, sales: &[String], verdict: &mut Verdict) {
-    let deadline = Instant::now() + if verdict.broken.is_empty() { SETTLE_TIMEOUT } else { BROKEN_PATIENCE };
-    loop {
+    let patience = if verdict.broken.is_empty() { SETTLE_TIMEOUT } else { BROKEN_PATIENCE };
+    let look = async || {
         let mut broken = Vec::new();
         for sale in sales {
             broken
                 .extend(disagreements(shop, sale).await.unwrap_or_else(|error| vec![format!("sale {sale}: {error}")]));
         }
-        if broken.is_empty() || Instant::now() >= deadline {
-            return verdict.broken.append(&mut broken);
-        }
-        pause(500).await;
-    }
+        broken
+    };
+    verdict.broken.extend(until_none(patience, 500, look).await);
 }
 
 async fn disagreements(shop: &Shop, sale: &str) -> anyhow::Result<Vec<String>> {

@@ -19,13 +19,13 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 const WINNERS: u64 = 40;
 
 /// A copy of the master's append-only file.
-struct Backup {
+pub struct Backup {
     present: PathBuf,
     older: PathBuf,
 }
 
 impl Backup {
-    fn take() -> Backup {
+    pub fn take() -> Backup {
         let folder = Stack::get().dir().join("redis");
         let backup = Backup { present: folder.join("appendonlydir"), older: folder.join("older") };
         let _ = std::fs::remove_dir_all(&backup.older);
@@ -34,7 +34,7 @@ impl Backup {
     }
 
     /// Kills the master and starts it with the copy.
-    async fn restore(self) {
+    pub async fn restore(self) {
         Stack::get().run(&["kill", "redis"]).await;
         self.start().await;
     }
@@ -64,15 +64,11 @@ async fn shop_without_relays(units: i64) -> (Shop, String) {
 }
 
 fn stop_relays(shop: &mut Shop) {
-    for n in 0..2 {
-        shop.process("relay", n).kill();
-    }
+    shop.kill_all("relay");
 }
 
 fn start_relays(shop: &mut Shop) {
-    for n in 0..2 {
-        shop.process("relay", n).start();
-    }
+    shop.start_all("relay");
 }
 
 /// The n-th shopper, who uses only one server.
@@ -115,6 +111,17 @@ async fn assert_all_become(orders: &[(Shopper, String)], sale: &str, status: &st
     }
 }
 
+/// Newcomers buy the 20 units that were never promised, and the winners keep theirs.
+async fn newcomers_get_the_rest(shop: &mut Shop, sale: &str, winners: &[(Shopper, String)]) {
+    let newcomers: Vec<Shopper> = (1_000..1_080).map(|n| shop.shopper(n)).collect();
+    let bought = futures::future::join_all(newcomers.iter().map(|shopper| buy(shopper, sale))).await;
+    start_relays(shop);
+    assert_all_become(winners, sale, "unpaid").await;
+    assert_eq!(bought.iter().flatten().count(), 20, "newcomers get what was never promised");
+    shop.wait_for_sold(sale, WINNERS as i64 + 20, SETTLE_TIMEOUT).await;
+    shop.audit_is_clean().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn newcomers_get_no_unit_that_a_forgetful_master_had_promised() {
     let _restore = Stack::get().restore_on_drop();
@@ -122,13 +129,7 @@ async fn newcomers_get_no_unit_that_a_forgetful_master_had_promised() {
     let backup = Backup::take();
     let orders = buy_each(&shop, &sale).await;
     backup.restore().await;
-    let newcomers: Vec<Shopper> = (1_000..1_080).map(|n| shop.shopper(n)).collect();
-    let bought = futures::future::join_all(newcomers.iter().map(|shopper| buy(shopper, &sale))).await;
-    start_relays(&mut shop);
-    assert_all_become(&orders, &sale, "unpaid").await;
-    assert_eq!(bought.iter().flatten().count(), 20, "newcomers get what was never promised");
-    shop.wait_for_sold(&sale, WINNERS as i64 + 20, SETTLE_TIMEOUT).await;
-    shop.audit_is_clean().await;
+    newcomers_get_the_rest(&mut shop, &sale, &orders).await;
 }
 
 /// The master comes back with the holds of orders that were cancelled since. Their shoppers have bought again, and these
@@ -156,13 +157,7 @@ async fn shoppers_who_bought_again_keep_their_units_although_the_master_remember
         second.push((shopper, order));
     }
     backup.restore().await;
-    let newcomers: Vec<Shopper> = (1_000..1_080).map(|n| shop.shopper(n)).collect();
-    let bought = futures::future::join_all(newcomers.iter().map(|shopper| buy(shopper, &sale))).await;
-    start_relays(&mut shop);
-    assert_all_become(&second, &sale, "unpaid").await;
-    assert_eq!(bought.iter().flatten().count(), 20, "newcomers get what was never promised");
-    shop.wait_for_sold(&sale, WINNERS as i64 + 20, SETTLE_TIMEOUT).await;
-    shop.audit_is_clean().await;
+    newcomers_get_the_rest(&mut shop, &sale, &second).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -214,11 +209,11 @@ async fn order_of_a_frozen_server_that_was_displaced_is_rejected_visibly() {
     let backup = Backup::take();
     let (first, second) = (shopper_at(&shop, 1, 0), shopper_at(&shop, 1, 1));
     let displaced = first.buy_one(&sale).await;
-    signal(&mut shop, "STOP");
+    shop.process("serve", 0).signal("STOP");
     backup.restore().await;
     let order = buy(&second, &sale).await.expect("units are left");
     assert_ne!(order, displaced, "the master has forgotten the first order");
-    signal(&mut shop, "CONT");
+    shop.process("serve", 0).signal("CONT");
     start_relays(&mut shop);
     // Two relays and two consumers decide which order comes first. Both orders end where the shopper sees it.
     eventually("one order is unpaid and the other rejected", SETTLE_TIMEOUT, async || {
@@ -241,13 +236,9 @@ async fn receipt_restores_an_order_that_every_server_has_forgotten() {
     let shopper = shop.shopper(1);
     let answer = shopper.buy(&sale, 1).await.expect(202);
     let (order, receipt) = (answer.order_id(), answer.json()["receipt"].as_str().unwrap().to_owned());
-    for n in 0..2 {
-        shop.process("serve", n).kill();
-    }
+    shop.kill_all("serve");
     backup.restore().await;
-    for n in 0..2 {
-        shop.process("serve", n).start();
-    }
+    shop.start_all("serve");
     eventually("the order is unknown", SETTLE_TIMEOUT, async || {
         let url = format!("/api/sales/{sale}/orders/{order}");
         let answer = shopper.client.request(axum::http::Method::GET, &url).try_send().await?;
@@ -262,11 +253,6 @@ async fn receipt_restores_an_order_that_every_server_has_forgotten() {
     start_relays(&mut shop);
     assert_all_become(&[(shopper, order)], &sale, "unpaid").await;
     shop.audit_is_clean().await;
-}
-
-fn signal(shop: &mut Shop, signal: &str) {
-    let id = shop.process("serve", 0).id().to_string();
-    assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
 }
 
 /// A server that is frozen, but not long enough to count as dead, replays its grants before newcomers get shares.

@@ -12,7 +12,7 @@ use super::super::start_shop;
 use super::super::waiting_room::{assert_all_are_in_the_list, join, own, start_control, take_places};
 use super::super::waitlist::cancel;
 use super::{Backup, SETTLE_TIMEOUT, buy, start_relays, stop_relays};
-use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
+use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause, until};
 
 const UNITS: usize = 4;
 const ACCOUNTS: usize = 8;
@@ -107,11 +107,8 @@ impl Room {
     async fn wait_until_turns_are_over(&self, shop: &Shop) {
         let place = own(&self.shoppers[0].0, &self.sale).await.unwrap();
         let called: Timestamp = place["called_at"].as_str().unwrap().parse().unwrap();
-        eventually("the turns are over", SETTLE_TIMEOUT, async || {
-            let now = shop.store().now().await.unwrap();
-            if now > called + TURN { Ok(()) } else { Err(now.to_string()) }
-        })
-        .await;
+        let read = async || shop.store().now().await.unwrap();
+        until("the turns are over", SETTLE_TIMEOUT, read, |now| *now > called + TURN).await;
     }
 
     /// Presses with everyone until each unit is sold, and returns the order of each rank.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::start_shop;
 use super::super::waitlist::{buy, cancel, path, place, press};
 use super::{Backup, SETTLE_TIMEOUT, start_relays, stop_relays};
-use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
+use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause, until};
 
 const UNITS: usize = 3;
 const WAITERS: usize = 6;
@@ -108,15 +108,12 @@ impl Line {
 }
 
 async fn pay(shopper: &Shopper, sale: &str, order: &str) {
-    let checkout = shopper.begin_payment(sale, order).await;
-    shopper.pay_at(&checkout).await.expect(303);
-    shopper.wait_for_status(sale, order, "paid").await;
+    shopper.pay(sale, order).await;
 }
 
 /// The holds of a sale on the master.
 async fn holds(shop: &Shop, sale: &str) -> HashSet<String> {
-    let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut connection = shop.redis().await;
     redis::cmd("HVALS").arg(format!("goods{{{sale}}}:holders")).query_async(&mut connection).await.unwrap()
 }
 
@@ -188,11 +185,8 @@ async fn prepare(shop: &Shop, free: &Line, offered: &Line) -> Backup {
     offered.return_units(0..UNITS).await;
     shop.change_sale_state(&free.sale, "pause").await;
     free.return_units(0..2).await;
-    eventually("the units are free", SETTLE_TIMEOUT, async || {
-        let holds = holds(shop, &free.sale).await;
-        if holds.len() == UNITS - 2 { Ok(()) } else { Err(format!("{holds:?}")) }
-    })
-    .await;
+    let read = async || holds(shop, &free.sale).await;
+    until("the units are free", SETTLE_TIMEOUT, read, |holds| holds.len() == UNITS - 2).await;
     offered.wait_for_turns(UNITS).await;
     pause(1_500).await;
     Backup::take()
