@@ -20,18 +20,6 @@ async fn metric(shop: &Shop, n: usize, name: &str) -> u64 {
     line.unwrap_or_else(|| panic!("no {name} in {text}"))
 }
 
-/// A line of `/proc/<pid>/status`.
-fn status(shop: &Shop, n: usize, name: &str) -> String {
-    let text = std::fs::read_to_string(format!("/proc/{}/status", shop.processes[n].id())).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.unwrap_or_else(|| panic!("no line {name}")).trim().to_owned()
-}
-
-/// A memory line of `/proc/<pid>/status` in MiB: `VmRSS` is current, `VmHWM` the maximum.
-fn memory(shop: &Shop, n: usize, name: &str) -> u64 {
-    status(shop, n, name).trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
-}
-
 /// A connection that idles after one request.
 async fn idle(address: SocketAddr) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address).await?;
@@ -44,7 +32,7 @@ async fn idle(address: SocketAddr) -> std::io::Result<TcpStream> {
 
 mod stack {
     use super::*;
-    use crate::support::{Load, NewSale, Nginx, Plan, Rung, eventually, free_address, pause};
+    use crate::support::{Load, NewSale, Nginx, Plan, Rung, eventually, free_address, pause, until};
 
     const TIMEOUT: Duration = Duration::from_secs(20);
     const IDLE: usize = 10_000;
@@ -57,30 +45,26 @@ mod stack {
         let files = rlimit::increase_nofile_limit(1 << 20).unwrap();
         assert!(files > IDLE as u64 + 500, "the system allows only {files} open files");
         let shop = Plan::on(Rung::Rabbit).await.roles(&["serve", "control"]).start().await;
-        assert_eq!(status(&shop, 0, "THP_enabled"), "0", "transparent huge pages would keep 2 MiB for one byte");
-        let resident = || memory(&shop, 0, "RssAnon");
+        assert_eq!(
+            shop.processes[0].status_line("THP_enabled"),
+            "0",
+            "transparent huge pages would keep 2 MiB for one byte"
+        );
+        let resident = || shop.processes[0].memory_kib("RssAnon") / 1024;
         let before = resident();
         let address = shop.processes[0].listen;
         let opened: Vec<_> = stream::iter(0..IDLE).map(|_| idle(address)).buffer_unordered(256).collect().await;
         let open = metric(&shop, 0, "seckill_connections").await;
         assert!(opened.iter().all(Result::is_ok), "every connection was answered");
         assert!(open >= IDLE as u64 * 99 / 100, "{open} are open");
-        let with = eventually("idle connections stay within the budget", TIMEOUT, async || match resident() {
-            with @ 0..MAX_MIB => Ok(with),
-            with => Err(format!("{with} MiB")),
-        })
-        .await;
+        let read = async || resident();
+        let with = until("idle connections stay within the budget", TIMEOUT, read, |mib| *mib < MAX_MIB).await;
         let open = metric(&shop, 0, "seckill_connections").await;
         println!("serve, resident: {before} MiB, with {open} idle connections {with} MiB");
         assert!(open >= IDLE as u64 * 99 / 100, "{open} are open");
         drop(opened);
-        eventually("the connections are closed", TIMEOUT, async || {
-            match metric(&shop, 0, "seckill_connections").await {
-                0..100 => Ok(()),
-                open => Err(format!("{open} are open")),
-            }
-        })
-        .await;
+        let open = async || metric(&shop, 0, "seckill_connections").await;
+        until("the connections are closed", TIMEOUT, open, |open| *open < 100).await;
         shop.client().get("/en/").await.expect(200);
     }
 
@@ -94,7 +78,7 @@ mod stack {
         let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_CONNECTIONS", &CONNECTION_LIMIT.to_string());
         let (shop, sale) = plan.roles(&["serve", "relay", "consume", "control"]).open(NewSale::of(UNITS)).await;
         // Pages of the program's file are left out: how many of them are resident depends on what else runs.
-        let resident = || memory(&shop, 0, "RssAnon");
+        let resident = || shop.processes[0].memory_kib("RssAnon") / 1024;
         let (before, mut peak) = (resident(), 0);
         let mut load = Load::new(&sale);
         load.arrive(&shop, 600, Duration::from_millis(500));

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use domain::draw::EntryId;
 use domain::ledger::LedgerAccount;
 use domain::{SaleId, UserId};
 use futures::future::join_all;
@@ -60,9 +59,8 @@ pub async fn assert_consistent(wallet: &WalletStore) {
     assert_eq!(snapshot.deposit_mismatches().await.unwrap(), Vec::<String>::new());
 }
 
-fn joining((user_id, _): &(UserId, i64)) -> Joining {
-    let entry = EntryId::new(Uuid::new_v4().into_bytes());
-    Joining { user_id: *user_id, entry, signed: None, holds_nothing: false, may_be_gathered: false }
+fn joining((user, _): &(UserId, i64)) -> Joining {
+    crate::support::joining(*user)
 }
 
 /// Every account asks for a place once.

@@ -20,7 +20,7 @@ mod stack {
     use store::{GatheredPlace, GoodsDraft, JoinOutcome, Joining, SaleChange, SaleDraft, Store};
     use uuid::Uuid;
 
-    use crate::support::{Fixture, Rung, redis_at};
+    use crate::support::{Fixture, Rung, joining as request, redis_at};
 
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -36,16 +36,6 @@ mod stack {
         redis: MultiplexedConnection,
         clock: Clock,
         _fixture: Fixture,
-    }
-
-    fn request(user_id: UserId) -> Joining {
-        Joining {
-            user_id,
-            entry: EntryId::new(rand::random()),
-            signed: None,
-            holds_nothing: false,
-            may_be_gathered: false,
-        }
     }
 
     fn users<const N: usize>() -> [UserId; N] {

@@ -10,7 +10,7 @@ mod stack {
     use engine::redis::keys;
     use redis::AsyncCommands;
 
-    use crate::support::{NewSale, Plan, Process, Rung, eventually};
+    use crate::support::{NewSale, Plan, Rung, eventually};
 
     /// More than the million that a server remembers.
     const GRANTS: usize = 1_010_000;
@@ -37,13 +37,6 @@ mod stack {
         file.into_inner().unwrap();
     }
 
-    /// `VmRSS` or `VmHWM` of a process in bytes.
-    fn memory(process: &Process, field: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).expect("the field");
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
-    }
-
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn server_remembers_a_million_grants_in_bounded_memory() {
         let mut shop = Plan::on(Rung::Redis).await.roles(&["serve", "consume", "control"]).start().await;
@@ -58,12 +51,12 @@ mod stack {
             &serde_json::json!({"epoch": epoch, "server": server}),
         );
 
-        let without = memory(shop.process("serve", 0), "VmRSS");
+        let without = shop.process("serve", 0).memory_kib("VmRSS") << 10;
         shop.process("serve", 0).restart();
         shop.wait_until_ready().await;
         let serve = shop.process("serve", 0);
         assert!(serve.log().contains(&GRANTS.to_string()), "the file was read");
-        let (with, peak) = (memory(serve, "VmRSS"), memory(serve, "VmHWM"));
+        let (with, peak) = (serve.memory_kib("VmRSS") << 10, serve.memory_kib("VmHWM") << 10);
         println!("{} MiB without grants, {} with a million, {} at most", without >> 20, with >> 20, peak >> 20);
         assert!(peak - without < MAX_GROWTH, "{without} {with} {peak}");
         let ops = shop.ops(0);

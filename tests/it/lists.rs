@@ -13,7 +13,7 @@ mod stack {
     use store::{JoinOutcome, Joining, Store};
     use uuid::Uuid;
 
-    use crate::support::{Fixture, Rung, WAITS_FOR_A_LOCK, sessions, until};
+    use crate::support::{Fixture, Rung, WAITS_FOR_A_LOCK, joining, sessions, until};
 
     const SALE: SaleId = SaleId(1);
     const PROCESSES: usize = 4;
@@ -42,13 +42,6 @@ mod stack {
     }
 
     async fn join(store: &Store, users: impl Iterator<Item = UserId>) -> HashMap<UserId, WaitingRoomPlace> {
-        let joining = |user_id| Joining {
-            user_id,
-            entry: EntryId::new(rand::random()),
-            signed: None,
-            holds_nothing: false,
-            may_be_gathered: false,
-        };
         let requests: Vec<Joining> = users.map(joining).collect();
         let outcomes = store.waiting_rooms().join(SALE, &requests).await.unwrap();
         let place = |(request, outcome): (&Joining, JoinOutcome)| match outcome {

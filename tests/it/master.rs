@@ -3,7 +3,7 @@
 mod stack {
     use std::time::Duration;
 
-    use crate::support::{NewSale, Plan, Proxy, RedisServer, Rung, Shop, Shopper, eventually};
+    use crate::support::{NewSale, Plan, Proxy, RedisServer, Rung, Shop, Shopper, eventually, until};
 
     const TIMEOUT: Duration = Duration::from_secs(30);
     /// Includes the time until a master with a new process sells: first all grants are replayed to it.
@@ -28,6 +28,10 @@ mod stack {
         let text = shop.ops(0).get("/metrics").await.expect(200).text();
         let line = text.lines().find(|line| line.starts_with("seckill_facts_replicas_left "));
         line.unwrap_or_default().to_owned()
+    }
+
+    async fn no_replica_is_left(shop: &Shop, what: &str) {
+        until(what, TIMEOUT, async || replicas_left(shop).await, |left| left == "seckill_facts_replicas_left 0").await;
     }
 
     /// `new` becomes the master and `old` its replica, as in a failover. Connections to both stay open.
@@ -100,11 +104,7 @@ mod stack {
         let plan = Plan::on(Rung::Redis).await.set("SECKILL_REDIS_URL", &master.url());
         let shop = plan.set("SECKILL_REDIS_REPLICA_URLS", &replica.url()).start().await;
         shop.open(NewSale::of(5)).await;
-        eventually("the replica is read", TIMEOUT, async || match replicas_left(&shop).await.as_str() {
-            "seckill_facts_replicas_left 0" => Ok(()),
-            other => Err(other.to_owned()),
-        })
-        .await;
+        no_replica_is_left(&shop, "the replica is read").await;
 
         match fault {
             LinkFault::Cut => link.cut(),
@@ -122,11 +122,7 @@ mod stack {
             link.cut();
         }
         link.restore().await;
-        eventually("the replica is read again", TIMEOUT, async || match replicas_left(&shop).await.as_str() {
-            "seckill_facts_replicas_left 0" => Ok(()),
-            other => Err(other.to_owned()),
-        })
-        .await;
+        no_replica_is_left(&shop, "the replica is read again").await;
         let log = shop.processes[0].log();
         assert!(log.contains("the gate reads from the replica again"), "{log}");
         shop.audit_is_clean().await;

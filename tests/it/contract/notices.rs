@@ -9,7 +9,7 @@ use ring::agreement::{ECDH_P256, EphemeralPrivateKey};
 use ring::rand::SystemRandom;
 use serde_json::json;
 
-use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shopper, until};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// A little longer than the time between a notice and the end that it announces.
@@ -53,11 +53,8 @@ pub async fn urgent_messages_are_written_once_and_end_with_the_session(rung: Run
 
     let expected = [("payment_ends", &rush), ("sale_starts", &later), ("turn_called", &queue)];
     let expected = expected.map(|(kind, sale)| (kind.to_owned(), sale.clone()));
-    eventually("all three are written", TIMEOUT, async || {
-        let pushed = pushed(&shopper).await;
-        if pushed.len() < expected.len() { Err(format!("{pushed:?}")) } else { Ok(()) }
-    })
-    .await;
+    let read = async || pushed(&shopper).await;
+    until("all three are written", TIMEOUT, read, |pushed| pushed.len() >= expected.len()).await;
     assert_eq!(pushed(&shopper).await, expected);
 
     // Another device of the account still sees the messages, until the browser that subscribed logs out.

@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
-use crate::support::{Answer, Client, NewSale, RequestBuilder, Rung, SECRET, Shop, Shopper, eventually, pause, until};
+use crate::support::{Answer, Client, NewSale, RequestBuilder, Rung, SECRET, Shop, Shopper, pause, until};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The price of the sales here, in minor units.
@@ -117,11 +117,8 @@ pub async fn wallet_is_topped_up_pays_and_receives_the_refund(rung: Rung) {
     let cashier = format!("/sandbox/cashier/{}", top_up["payment"]["id"].as_str().unwrap());
     shopper.pay_at(&cashier).await.expect(303);
     shopper.pay_at(&cashier).await.expect(303);
-    eventually("the wallet is filled", SETTLE_TIMEOUT, async || match balance(&shopper).await {
-        balance if balance == price + 100 => Ok(()),
-        balance => Err(balance.to_string()),
-    })
-    .await;
+    let read = async || balance(&shopper).await;
+    until("the wallet is filled", SETTLE_TIMEOUT, read, |balance| *balance == price + 100).await;
     let payments = format!("/api/sales/{sale}/orders/{order}/payments");
     let attempts = (0..5).map(|_| shopper.client.post(&payments, json!({"from": "wallet"})));
     let statuses: Vec<u16> = join_all(attempts).await.iter().map(|answer| answer.status).collect();

@@ -28,7 +28,7 @@ pub use process::{PROGRAM, Process, Settings, clock_library, program, run, set_c
 pub use proxy::Proxy;
 pub use redis_server::{RedisServer, redis_at, redis_words};
 pub use rung::Rung;
-pub use sale::NewSale;
+pub use sale::{NewSale, joining};
 pub use shop::{ADMIN_PASSWORD, Plan, SECRET, Shop};
 pub use shopper::{Shopper, all_become, expired_token, forged_cookie, old_cookie, user_id};
 pub use stack::Stack;

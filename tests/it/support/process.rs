@@ -124,6 +124,18 @@ impl Process {
         self.child.as_ref().expect("it runs").id()
     }
 
+    /// A line of `/proc/<pid>/status`.
+    pub fn status_line(&self, name: &str) -> String {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap_or_else(|| panic!("no line {name}")).trim().to_owned()
+    }
+
+    /// A memory line of `/proc/<pid>/status` in KiB: `VmRSS` is current, `VmHWM` the maximum.
+    pub fn memory_kib(&self, name: &str) -> u64 {
+        self.status_line(name).trim_end_matches(" kB").parse().unwrap()
+    }
+
     /// Sends `SIGTERM`.
     pub fn terminate(&self) {
         self.signal("TERM");

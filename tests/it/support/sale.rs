@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use base::clock::Clock;
+use domain::UserId;
+use domain::draw::EntryId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use store::Joining;
 
 /// The definition of a sale to create.
 #[derive(Debug, Clone)]
@@ -23,6 +26,12 @@ pub struct NewSale {
     invitation: bool,
     seat_s: i64,
     prequeue_s: Option<i64>,
+}
+
+/// A request of this account for a place in a waiting room.
+pub fn joining(user_id: UserId) -> Joining {
+    let entry = EntryId::new(rand::random());
+    Joining { user_id, entry, signed: None, holds_nothing: false, may_be_gathered: false }
 }
 
 impl NewSale {

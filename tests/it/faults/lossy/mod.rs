@@ -239,12 +239,7 @@ async fn receipt_restores_an_order_that_every_server_has_forgotten() {
     shop.kill_all("serve");
     backup.restore().await;
     shop.start_all("serve");
-    eventually("the order is unknown", SETTLE_TIMEOUT, async || {
-        let url = format!("/api/sales/{sale}/orders/{order}");
-        let answer = shopper.client.request(axum::http::Method::GET, &url).try_send().await?;
-        if answer.status == 404 { Ok(()) } else { Err(answer.text()) }
-    })
-    .await;
+    shopper.client.wait_for(&format!("/api/sales/{sale}/orders/{order}"), 404, SETTLE_TIMEOUT).await;
     let with_receipt = format!("/api/sales/{sale}/orders/{order}?receipt={receipt}");
     let other = shop.shopper(2).client.get(&with_receipt).await;
     other.expect_problem(404, "not_found");

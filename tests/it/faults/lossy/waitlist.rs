@@ -75,11 +75,8 @@ impl Line {
 
     /// Waits until Redis has granted each unit, and the holds differ from before.
     async fn wait_for_new_holds(&self, shop: &Shop, before: &HashSet<String>) {
-        eventually(&format!("the units of sale {} are granted anew", self.sale), SETTLE_TIMEOUT, async || {
-            let holds = holds(shop, &self.sale).await;
-            if holds.len() == UNITS && holds != *before { Ok(()) } else { Err(format!("{holds:?}")) }
-        })
-        .await;
+        let (what, read) = (format!("sale {} grants anew", self.sale), async || holds(shop, &self.sale).await);
+        until(&what, SETTLE_TIMEOUT, read, |holds| holds.len() == UNITS && holds != before).await;
     }
 
     /// Checks that each account that had its turn has one order, that none was rejected, and that the other accounts
