@@ -145,7 +145,11 @@ mod sqlite {
 
     use super::*;
 
-    database_tests!(sqlite, books: interrupted_day_is_closed_as_a_whole_later, entry_of_a_closed_day_is_named_by_the_audit);
+    database_tests! {
+        sqlite, books:
+        interrupted_day_is_closed_as_a_whole_later,
+        entry_of_a_closed_day_is_named_by_the_audit,
+    }
 
     #[tokio::test]
     async fn day_is_closed_an_hour_after_its_end() {
@@ -172,7 +176,11 @@ mod stack {
         use super::super::*;
         use crate::support::{Fixture, Rung, WAITS_FOR_A_LOCK, sessions, until};
 
-        database_tests!(postgres, books: interrupted_day_is_closed_as_a_whole_later, entry_of_a_closed_day_is_named_by_the_audit);
+        database_tests! {
+            postgres, books:
+            interrupted_day_is_closed_as_a_whole_later,
+            entry_of_a_closed_day_is_named_by_the_audit,
+        }
 
         /// Transactions of a day end within an hour after the day. If one does not, it must not be lost silently.
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -29,18 +29,10 @@ type Share = (i64, i64);
 
 /// Everything that can crash, in random order.
 fn targets(rung: Rung, random: &mut StdRng) -> Vec<CrashTarget> {
-    let services: &[&str] = match rung {
-        Rung::Sqlite => &[],
-        Rung::Postgres => &["postgres"],
-        Rung::Redis => &["postgres", "redis", "replica"],
-        Rung::Rabbit | Rung::Tls => &["postgres", "redis", "replica", "rabbitmq"],
-        Rung::Cluster => &["postgres", "shard0", "shard1", "shard2", "rabbitmq"],
-        Rung::Sentinel => &["postgres", "watched0", "rabbitmq"],
-    };
     let mut roles = rung.split_roles().to_vec();
     roles.dedup();
     let mut targets: Vec<CrashTarget> = roles.into_iter().map(CrashTarget::Role).collect();
-    targets.extend(services.iter().copied().map(CrashTarget::Service));
+    targets.extend(rung.services().iter().copied().map(CrashTarget::Service));
     targets.shuffle(random);
     let crashes = targets.len().max(MIN_CRASHES);
     targets.into_iter().cycle().take(crashes).collect()

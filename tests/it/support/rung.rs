@@ -33,6 +33,18 @@ impl Rung {
         matches!(self, Rung::Rabbit | Rung::Cluster | Rung::Sentinel | Rung::Tls)
     }
 
+    /// The services of the stack that the shop runs on.
+    pub fn services(self) -> &'static [&'static str] {
+        match self {
+            Rung::Sqlite => &[],
+            Rung::Postgres => &["postgres"],
+            Rung::Redis => &["postgres", "redis", "replica"],
+            Rung::Rabbit | Rung::Tls => &["postgres", "redis", "replica", "rabbitmq"],
+            Rung::Cluster => &["postgres", "shard0", "shard1", "shard2", "rabbitmq"],
+            Rung::Sentinel => &["postgres", "watched0", "watched1", "watched2", "rabbitmq"],
+        }
+    }
+
     /// The processes of a shop with one role per process, two of each role that allows it.
     pub fn split_roles(self) -> &'static [&'static str] {
         match self {

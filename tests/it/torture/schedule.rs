@@ -119,27 +119,17 @@ impl Cast {
         }
     }
 
-    fn services(&self) -> &'static [&'static str] {
-        match self.rung {
-            Rung::Sqlite => &[],
-            Rung::Postgres => &["postgres"],
-            Rung::Redis => &["postgres", "redis", "replica"],
-            Rung::Rabbit | Rung::Tls => &["postgres", "redis", "replica", "rabbitmq"],
-            Rung::Cluster => &["postgres", "shard0", "shard1", "shard2", "rabbitmq"],
-            Rung::Sentinel => &["postgres", "watched0", "watched1", "watched2", "rabbitmq"],
-        }
-    }
-
     /// The targets of a kind of fault; empty if the rung has none.
     fn targets(&self, kind: FaultKind) -> Vec<Target> {
         let services = |of: &[&'static str]| -> Vec<Target> {
-            self.services().iter().filter(|s| of.contains(s)).map(|s| Target::Service(s)).collect()
+            self.rung.services().iter().filter(|s| of.contains(s)).map(|s| Target::Service(s)).collect()
         };
         match kind {
             FaultKind::Reset | FaultKind::Swallow | FaultKind::Hold | FaultKind::Slow | FaultKind::Silence => {
                 let each = (0..self.roles.len()).flat_map(|n| self.lines(n).iter().map(move |s| (n, *s)));
                 let mut lines: Vec<Target> = each.map(|(n, service)| Target::Line(Some(n), service)).collect();
-                let all = self.services().iter().filter(|s| (0..self.roles.len()).any(|n| self.lines(n).contains(s)));
+                let all =
+                    self.rung.services().iter().filter(|s| (0..self.roles.len()).any(|n| self.lines(n).contains(s)));
                 lines.extend(all.map(|service| Target::Line(None, service)));
                 lines
             }
@@ -149,7 +139,7 @@ impl Cast {
             FaultKind::FreezeService => services(&[
                 "redis", "replica", "rabbitmq", "shard0", "shard1", "shard2", "watched0", "watched1", "watched2",
             ]),
-            FaultKind::KillService | FaultKind::RestartService => services(self.services()),
+            FaultKind::KillService | FaultKind::RestartService => services(self.rung.services()),
             FaultKind::Refuse => services(&["redis", "postgres", "rabbitmq"]),
             FaultKind::Flush | FaultKind::Rollback | FaultKind::Failover | FaultKind::DiskFull => services(&["redis"]),
         }
