@@ -23,7 +23,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
-use uuid::{NoContext, Uuid};
+use uuid::Uuid;
 
 use base::clock::Clock;
 use base::locked;
@@ -31,7 +31,7 @@ use base::metrics::Metrics;
 use base::periodic::run_every;
 use base::rate_limit::CellRate;
 use domain::{Network, SecurityClass, UserId};
-use store::{SecurityEventRow, SecurityTotal, Store, StoreError};
+use store::{SecurityEventRow, SecurityTotal, Store, StoreError, id_at};
 
 /// How often counts are written, which is how late the console shows an event.
 const WRITE_INTERVAL: Duration = Duration::from_secs(5);
@@ -288,16 +288,6 @@ impl ClassState {
             Err(_) => false,
         }
     }
-}
-
-/// A UUID of version 7 of this time.
-fn id_at(now: Timestamp) -> Uuid {
-    let (seconds, nanos) = (now.as_second(), now.subsec_nanosecond());
-    Uuid::new_v7(uuid::Timestamp::from_unix(
-        NoContext,
-        u64::try_from(seconds).unwrap_or_default(),
-        u32::try_from(nanos).unwrap_or_default(),
-    ))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::audit_log::log;
 use crate::{ApiTokenStore, StoreError, column, row};
 use domain::{ApiToken, AuditAction, Role};
 
@@ -39,12 +38,8 @@ const MAX_LISTED: i64 = 2 * ApiToken::MAX as i64;
 /// How long between two writes of a token's last use.
 pub const TOKEN_USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
-macro_rules! columns {
-    () => {
-        "api_tokens.id, name, digest, scopes, networks, rate, expires_at_ms, created_by, api_tokens.created_at_ms,
-         used_at_ms, revoked_at_ms"
-    };
-}
+column_list!(columns: "api_tokens.id, name, digest, scopes, networks, rate, expires_at_ms, created_by,
+     api_tokens.created_at_ms, used_at_ms, revoked_at_ms");
 
 fn token(row: &AnyRow) -> Result<ApiToken, sqlx::Error> {
     read!(row => ApiToken {
@@ -85,24 +80,21 @@ impl ApiTokenStore<'_> {
             return Ok(NewTokenOutcome::NameTaken);
         }
         let (subject, now) = (format!("token {}", new.id), tx.now);
-        log(&mut tx, actor, AuditAction::CreateToken, &subject, None, Some(&audit_details(new)), now).await?;
-        tx.commit().await?;
-        Ok(NewTokenOutcome::Created)
+        tx.log(actor, AuditAction::CreateToken, &subject, None, Some(&audit_details(new)), now).await?;
+        tx.commit_and(NewTokenOutcome::Created).await
     }
 
     /// Revokes a token and logs it. Returns it, also if it was revoked before; `None` if there is no such token.
     pub async fn revoke(self, actor: &str, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now;
         let sql = concat!(
             "UPDATE api_tokens SET revoked_at_ms = $2 WHERE id = $1 AND revoked_at_ms IS NULL RETURNING ",
             columns!()
         );
-        let Some(revoked) = tx.optional(query!(sql; id, now), token).await? else { return self.get(id).await };
+        let Some(revoked) = tx.optional(query!(sql; id, tx.now), token).await? else { return self.get(id).await };
         let subject = format!("token {id}");
-        log(&mut tx, actor, AuditAction::RevokeToken, &subject, Some(&audit_details(&revoked)), None, now).await?;
-        tx.commit().await?;
-        Ok(Some(revoked))
+        tx.log(actor, AuditAction::RevokeToken, &subject, Some(&audit_details(&revoked)), None, tx.now).await?;
+        tx.commit_and(Some(revoked)).await
     }
 
     pub async fn get(self, id: Uuid) -> Result<Option<ApiToken>, StoreError> {

@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::{AuditLogStore, Bound, StoreError, Tx, bound, column};
+use super::{AFTER_ALL, AuditLogStore, Bound, StoreError, Tx, bound, column};
 use domain::ids::first_id_of;
 use domain::{AuditAction, Order};
 
@@ -37,19 +37,21 @@ pub struct AuditFilter {
     pub oldest_first: bool,
 }
 
-/// Adds a line to the log within the transaction `tx`.
-pub(super) async fn log<T: Serialize>(
-    tx: &mut Tx,
-    actor: &str,
-    action: AuditAction,
-    subject: &str,
-    before: Option<&T>,
-    after: Option<&T>,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
-    let sql =
-        "INSERT INTO audit_log (id, at_ms, actor, action, subject, before, after) VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    tx.run(query!(sql; Uuid::now_v7(), now, actor, action, subject, json(before)?, json(after)?)).await
+impl Tx {
+    /// Adds a line to the log.
+    pub(super) async fn log<T: Serialize>(
+        &mut self,
+        actor: &str,
+        action: AuditAction,
+        subject: &str,
+        before: Option<&T>,
+        after: Option<&T>,
+        now: Timestamp,
+    ) -> Result<(), sqlx::Error> {
+        let sql = "INSERT INTO audit_log (id, at_ms, actor, action, subject, before, after)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        self.run(query!(sql; Uuid::now_v7(), now, actor, action, subject, json(before)?, json(after)?)).await
+    }
 }
 
 fn json<T: Serialize>(value: Option<&T>) -> Result<String, sqlx::Error> {
@@ -76,7 +78,7 @@ impl AuditLogStore<'_> {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        log(&mut tx, actor, action, subject, None, Some(details), now).await?;
+        tx.log(actor, action, subject, None, Some(details), now).await?;
         Ok(tx.commit().await?)
     }
 
@@ -94,8 +96,8 @@ impl AuditLogStore<'_> {
         let of_order = json!({"reason": reason, "account": user});
         let of_account = json!({"reason": reason, "order": id});
         let mut tx = self.begin().await?;
-        log(&mut tx, actor, ACTION, &format!("order {id}"), None, Some(&of_order), now).await?;
-        log(&mut tx, actor, ACTION, &format!("user {user}"), None, Some(&of_account), now).await?;
+        tx.log(actor, ACTION, &format!("order {id}"), None, Some(&of_order), now).await?;
+        tx.log(actor, ACTION, &format!("user {user}"), None, Some(&of_account), now).await?;
         Ok(tx.commit().await?)
     }
 
@@ -109,7 +111,7 @@ impl AuditLogStore<'_> {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        log(&mut tx, actor, action, subject, Some(before), None, now).await?;
+        tx.log(actor, action, subject, Some(before), None, now).await?;
         Ok(tx.commit().await?)
     }
 
@@ -133,7 +135,7 @@ impl AuditLogStore<'_> {
         let asked: Vec<_> = asked.into_iter().filter(|(_, value)| !value.is_empty()).collect();
         let conditions: Vec<String> = (5..).zip(&asked).map(|(n, (what, _))| format!(" AND {what} ${n}")).collect();
         // `first` sorts before or after every UUID.
-        let (beyond, direction, first) = if filter.oldest_first { (">", "ASC", "") } else { ("<", "DESC", "g") };
+        let (beyond, direction, first) = if filter.oldest_first { (">", "ASC", "") } else { ("<", "DESC", AFTER_ALL) };
         let sql = format!(
             "SELECT id, at_ms, actor, action, subject, before, after FROM audit_log
              WHERE id {beyond} $1 AND at_ms >= $2 AND at_ms < $3{} ORDER BY id {direction} LIMIT $4",

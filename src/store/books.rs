@@ -89,8 +89,7 @@ impl BookStore<'_> {
             }
         }
         tx.run(query!("UPDATE books SET closed_before_ms = $1"; next)).await?;
-        tx.commit().await?;
-        Ok(next < over)
+        tx.commit_and(next < over).await
     }
 }
 

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 
 use boxed::boxed;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::json;
 use sqlx::any::AnyRow;
 
-use super::{CategoryStore, RequestId, StoreError, Tx, row};
-use crate::audit_log::log;
+use super::{CategoryStore, RequestId, StoreError, Tx, expect_version, next_version, row};
 use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;
 use crate::sales::changes::{next_id, touch};
@@ -44,8 +43,6 @@ pub enum CategoryRefusal {
     Store(#[from] StoreError),
 }
 
-/// The smallest difference between two versions of a category.
-const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 const ALL: &str = "SELECT id, name_zh, name_en, updated_at_ms FROM categories ORDER BY place, id";
 
 fn category(row: &AnyRow) -> Result<Category, sqlx::Error> {
@@ -64,14 +61,6 @@ async fn lock(tx: &mut Tx) -> Result<Vec<Category>, sqlx::Error> {
 
 fn find(all: &[Category], id: CategoryId) -> Result<Category, CategoryRefusal> {
     all.iter().find(|category| category.id == id).cloned().ok_or(CategoryRefusal::NoSuchCategory)
-}
-
-/// Refuses a category that is in none of these versions. `None` takes any version.
-fn require_version(category: &Category, versions: Option<&[i64]>) -> Result<(), CategoryRefusal> {
-    match versions {
-        Some(versions) if !versions.contains(&category.version()) => Err(CategoryRefusal::ChangedMeanwhile),
-        _ => Ok(()),
-    }
 }
 
 /// Refuses a name that another category has, because shoppers could not distinguish the two.
@@ -119,13 +108,12 @@ impl CategoryStore<'_> {
         }
         let before = id.map(|id| find(&all, id)).transpose()?;
         if let Some(before) = &before {
-            require_version(before, draft.versions.as_deref())?;
+            expect_version(before.version(), draft.versions.as_deref(), CategoryRefusal::ChangedMeanwhile)?;
         } else if all.len() >= MAX_CATEGORIES {
             return Err(CategoryRefusal::TooMany);
         }
         refuse_taken_name(&all, id, &draft.name)?;
-        // The version must increase even if two changes happen in one millisecond, or if clocks differ.
-        let updated_at = before.as_ref().map_or(now, |before| now.max(before.updated_at + VERSION_STEP));
+        let updated_at = next_version(before.as_ref().map(|before| before.updated_at), now);
         let id = match id {
             Some(id) => id,
             None => CategoryId(next_id(&mut tx, "last_category_id").await?),
@@ -134,9 +122,8 @@ impl CategoryStore<'_> {
         record_made(&mut tx, draft.request, &id.to_string()).await?;
         write(&mut tx, &after).await?;
         let action = if before.is_some() { AuditAction::Edit } else { AuditAction::Create };
-        log(&mut tx, actor, action, &format!("category {id}"), before.as_ref(), Some(&after), now).await?;
-        tx.commit().await?;
-        Ok(after)
+        tx.log(actor, action, &format!("category {id}"), before.as_ref(), Some(&after), now).await?;
+        tx.commit_and(after).await
     }
 
     /// Puts the categories in this order. `ids` must name each of them once.
@@ -163,9 +150,8 @@ impl CategoryStore<'_> {
             tx.run(query!("UPDATE categories SET place = $2 WHERE id = $1"; category.id, place)).await?;
         }
         let (old, new) = (in_order(&before), in_order(&after));
-        log(&mut tx, actor, AuditAction::Edit, "categories", Some(&old), Some(&new), now).await?;
-        tx.commit().await?;
-        Ok(after)
+        tx.log(actor, AuditAction::Edit, "categories", Some(&old), Some(&new), now).await?;
+        tx.commit_and(after).await
     }
 
     /// Deletes a category. Its goods stay, without a category. With `only_unused` a category with goods is not deleted.
@@ -179,21 +165,19 @@ impl CategoryStore<'_> {
     ) -> Result<(), CategoryRefusal> {
         let mut tx = self.begin().await?;
         let before = find(&lock(&mut tx).await?, id)?;
-        require_version(&before, versions)?;
+        expect_version(before.version(), versions, CategoryRefusal::ChangedMeanwhile)?;
         // The goods get a new version too, so that a form that still names the category cannot bring it back.
         let sql = "UPDATE goods SET category_id = NULL,
                updated_at_ms = CASE WHEN updated_at_ms < $2 THEN $2 ELSE updated_at_ms + 1 END
              WHERE category_id = $1";
-        let query = query!(sql; id, now);
-        let goods = tx.changed(query).await? as usize;
+        let goods = tx.changed(query!(sql; id, now)).await? as usize;
         if only_unused && goods > 0 {
             return Err(CategoryRefusal::InUse(goods));
         }
         tx.run(query!("DELETE FROM categories WHERE id = $1"; id)).await?;
         let details = json!({"name": before.name, "goods": goods});
-        log(&mut tx, actor, AuditAction::Delete, &format!("category {id}"), Some(&details), None, now).await?;
-        tx.commit().await?;
-        Ok(())
+        tx.log(actor, AuditAction::Delete, &format!("category {id}"), Some(&details), None, now).await?;
+        Ok(tx.commit().await?)
     }
 }
 

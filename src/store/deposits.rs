@@ -44,11 +44,7 @@ pub struct DepositStanding {
     pub is_covered: bool,
 }
 
-macro_rules! columns {
-    () => {
-        "sale_id, user_id, number, amount, held_at_ms, returned_at_ms"
-    };
-}
+column_list!(columns: "sale_id, user_id, number, amount, held_at_ms, returned_at_ms");
 
 fn deposit(row: &AnyRow) -> Result<Deposit, sqlx::Error> {
     read!(row => Deposit { sale_id, user_id, number, amount, held_at: "held_at_ms", returned_at: "returned_at_ms" })
@@ -208,8 +204,7 @@ impl DepositStore<'_> {
             select!(columns, "FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL ORDER BY user_id LIMIT $2");
         let due = tx.all(query!(sql; sale, MAX_RETURNS), deposit).await?;
         give_back(&mut tx, &due).await?;
-        tx.commit().await?;
-        Ok(due.len())
+        tx.commit_and(due.len()).await
     }
 }
 

@@ -12,14 +12,11 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::audit_log::log;
 use crate::{Bound, EligibilityStore, StoreError, Tx, bound, column, for_rows, list, pair, row};
 use domain::{AuditAction, GroupKind, InvitationCode, SaleId, UserId};
 
 /// How long groups are kept after the end of their sale: orders are delivered and questions answered by then.
 pub const KEEP_GROUPS: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// Rows per statement of a purge.
-const PURGE_ROWS: i64 = 1_000;
 
 /// The facts about one account that the rules of a sale check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,27 +107,22 @@ impl EligibilityStore<'_> {
         let mut new: Vec<&Group> = groups.iter().filter(is_new).collect();
         // Every transaction takes the groups in this order, so two transactions cannot deadlock.
         new.sort();
-        let now = tx.now.as_millisecond();
         for Group { kind, digest } in new {
             let sql =
                 "INSERT INTO sale_groups (sale_id, kind, digest, user_id, claimed_at_ms) VALUES ($1, $2, $3, $4, $5)
                  ON CONFLICT DO NOTHING";
-            if tx.changed(query!(sql; sale, kind, digest, user, now)).await? == 0 {
+            if tx.changed(query!(sql; sale, kind, digest, user, tx.now)).await? == 0 {
                 return Ok(Some(*kind));
             }
         }
-        tx.commit().await?;
-        Ok(None)
+        tx.commit_and(None).await
     }
 
     /// Deletes groups of sales that ended long ago, a bounded number of them. Returns whether there may be more.
     pub async fn purge_groups(self) -> Result<bool, StoreError> {
-        let before = (self.now().await? - KEEP_GROUPS).as_millisecond();
-        let sql =
-            "DELETE FROM sale_groups WHERE (sale_id, kind, digest) IN (SELECT sale_id, kind, digest FROM sale_groups
-               WHERE sale_id IN (SELECT id FROM sales WHERE state = 'ended' AND closes_at_ms < $1) LIMIT $2)";
-        let deleted = self.changed(query!(sql; before, PURGE_ROWS)).await?;
-        Ok(deleted as i64 == PURGE_ROWS)
+        let ended = "sale_id IN (SELECT id FROM sales WHERE state = 'ended' AND closes_at_ms < $1)";
+        let before = values![self.now().await? - KEEP_GROUPS];
+        self.purge_rows(["sale_groups", "sale_id, kind, digest"], ended, before).await
     }
 }
 
@@ -212,14 +204,12 @@ impl EligibilityStore<'_> {
         let sql = "INSERT INTO invitation_batches (sale_id, batch, made_by, made_at_ms)
              VALUES ($1, (SELECT COALESCE(MAX(batch), 0) + 1 FROM invitation_batches WHERE sale_id = $1), $2, $3)
              RETURNING batch";
-        let now = tx.now;
-        let batch: i64 = tx.one(query!(sql; sale, actor, now), column("batch")).await?;
+        let batch: i64 = tx.one(query!(sql; sale, actor, tx.now), column("batch")).await?;
         let sql = "INSERT INTO invitations (sale_id, hash, batch) VALUES $rows";
         tx.run_all(for_rows(sql, codes, |code| values![sale, code.hash(sale), batch])).await?;
         let made = json!({"batch": batch, "invitations": codes.len()});
-        log(&mut tx, actor, AuditAction::MakeInvitations, &format!("sale {sale}"), None, Some(&made), now).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.log(actor, AuditAction::MakeInvitations, &format!("sale {sale}"), None, Some(&made), tx.now).await?;
+        tx.commit_and(true).await
     }
 
     /// The batches of a sale, the newest first.
@@ -251,19 +241,16 @@ impl EligibilityStore<'_> {
         }
         let sql = "UPDATE invitations SET user_id = $3, redeemed_at_ms = $4
              WHERE sale_id = $1 AND hash = $2 AND user_id IS NULL AND revoked_at_ms IS NULL";
-        let query = query!(sql; sale, code.hash(sale), user, tx.now);
-        if tx.changed(query).await? == 0 {
+        if tx.changed(query!(sql; sale, code.hash(sale), user, tx.now)).await? == 0 {
             return Ok(RedeemOutcome::Refused);
         }
-        tx.commit().await?;
-        Ok(RedeemOutcome::Redeemed)
+        tx.commit_and(RedeemOutcome::Redeemed).await
     }
 
     /// Revokes codes, with a line in the audit log. An account that has redeemed a revoked code may not take part any
     /// more, but keeps what it already has. Returns how many were revoked.
     pub async fn revoke_invitations(self, sale: SaleId, which: &Revocable, actor: &str) -> Result<u64, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now;
         let sql = match which {
             Revocable::One(_) => "hash = $3",
             Revocable::UnusedOf(_) => "batch = $3 AND user_id IS NULL",
@@ -274,18 +261,16 @@ impl EligibilityStore<'_> {
             Revocable::One(code) => code.hash(sale).value(),
             Revocable::UnusedOf(batch) => batch.value(),
         };
-        let revoked = tx.changed(bound(query!(AssertSqlSafe(sql); sale, now), [which_value])).await?;
+        let revoked = tx.changed(bound(query!(AssertSqlSafe(sql); sale, tx.now), [which_value])).await?;
         if revoked > 0 {
             let batch = match which {
                 Revocable::One(_) => None,
                 Revocable::UnusedOf(batch) => Some(*batch),
             };
             let facts = json!({"batch": batch, "invitations": revoked});
-            log(&mut tx, actor, AuditAction::RevokeInvitations, &format!("sale {sale}"), None, Some(&facts), now)
-                .await?;
+            tx.log(actor, AuditAction::RevokeInvitations, &format!("sale {sale}"), None, Some(&facts), tx.now).await?;
         }
-        tx.commit().await?;
-        Ok(revoked)
+        tx.commit_and(revoked).await
     }
 
     /// When an account redeemed codes, for its export.

@@ -7,20 +7,15 @@ use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use sqlx::any::AnyRow;
 
-use crate::audit_log::log;
 use crate::sales::changes::touch;
-use crate::{DecisionStore, FrontStore, StoreError, column, for_rows, row};
+use crate::{DecisionStore, FrontStore, StoreError, column, for_rows, is_outdated, next_version, row};
 use domain::front::{Comparison, DecisionCounts, Difference, NamedCustomer, ShopDecision};
 use domain::{AuditAction, Sale, SaleFront, SaleId};
 
-/// The smallest difference between two versions.
-const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 /// How many passes may be made for one turn: one may be lost on the way.
 const MAX_PASSES: i64 = 3;
 /// How long the turn of a pass is known after its end. Its pass is refused as expired then.
 const KEPT_AFTER_TURN: SignedDuration = SignedDuration::from_hours(1);
-/// Turns that one statement deletes.
-const PURGE_SIZE: i64 = 500;
 
 /// The front of a sale as it was saved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,18 +68,17 @@ impl FrontStore<'_> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let before = tx.optional(query!(SAVED; sale), saved).await?.unwrap_or_default();
-        if versions.is_some_and(|versions| !versions.contains(&before.version())) {
+        if is_outdated(before.version(), versions) {
             return Ok(None);
         }
-        let after = SavedFront { front, updated_at: now.max(before.updated_at + VERSION_STEP) };
+        let after = SavedFront { front, updated_at: next_version(Some(before.updated_at), now) };
         let text = serde_json::to_string(&after.front).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let sql = "INSERT INTO sale_fronts (sale_id, front, updated_at_ms) VALUES ($1, $2, $3)
              ON CONFLICT (sale_id) DO UPDATE SET front = excluded.front, updated_at_ms = excluded.updated_at_ms";
         tx.run(query!(sql; sale, text, after.version())).await?;
         let (old, new) = (before.front.as_ref(), after.front.as_ref());
-        log(&mut tx, actor, AuditAction::Edit, &format!("front {sale}"), old, new, now).await?;
-        tx.commit().await?;
-        Ok(Some(after))
+        tx.log(actor, AuditAction::Edit, &format!("front {sale}"), old, new, now).await?;
+        tx.commit_and(Some(after)).await
     }
 
     /// Counts a pass for a turn. Returns whether it may be made. A place whose last pass has expired has another turn.
@@ -95,10 +89,8 @@ impl FrontStore<'_> {
                expires_at_ms = excluded.expires_at_ms, used_at_ms = NULL, used_by = NULL
              WHERE passes.expires_at_ms <= $5 OR (passes.made < $4 AND passes.used_at_ms IS NULL)";
         let mut tx = self.begin().await?;
-        let query = query!(sql; sale, place, expires, MAX_PASSES, tx.now);
-        let counted = tx.changed(query).await?;
-        tx.commit().await?;
-        Ok(counted == 1)
+        let counted = tx.changed(query!(sql; sale, place, expires, MAX_PASSES, tx.now)).await?;
+        tx.commit_and(counted == 1).await
     }
 
     /// Uses the turn of a pass up, and with it frees the seat in the waiting room. Returns whether the turn was unused, or
@@ -111,21 +103,18 @@ impl FrontStore<'_> {
         grace: SignedDuration,
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now;
         // Without the row, the database has lost it: the signature still proves that the pass was made.
         let sql = "INSERT INTO passes (sale_id, place, made, expires_at_ms, used_at_ms, used_by) VALUES ($1, $2, 1, $3, $4, $5)
              ON CONFLICT (sale_id, place) DO UPDATE SET
                used_at_ms = COALESCE(passes.used_at_ms, excluded.used_at_ms), used_by = excluded.used_by
              WHERE passes.used_at_ms IS NULL OR (passes.used_by = excluded.used_by AND passes.used_at_ms > $6)";
-        let used = tx.changed(query!(sql; sale, place, expires, now, pass, now - grace)).await?;
-        tx.commit().await?;
-        Ok(used == 1)
+        let used = tx.changed(query!(sql; sale, place, expires, tx.now, pass, tx.now - grace)).await?;
+        tx.commit_and(used == 1).await
     }
     /// Deletes turns that ended long ago. Returns whether there may be more.
     pub async fn purge(self) -> Result<bool, StoreError> {
-        let sql = "DELETE FROM passes WHERE (sale_id, place) IN
-             (SELECT sale_id, place FROM passes WHERE expires_at_ms < $1 ORDER BY expires_at_ms LIMIT $2)";
-        Ok(self.changed(query!(sql; self.now().await? - KEPT_AFTER_TURN, PURGE_SIZE)).await? == PURGE_SIZE as u64)
+        let ended = values![self.now().await? - KEPT_AFTER_TURN];
+        self.purge_rows(["passes", "sale_id, place"], "expires_at_ms < $1 ORDER BY expires_at_ms", ended).await
     }
 }
 
@@ -205,42 +194,22 @@ impl DecisionStore<'_> {
 
 #[cfg(test)]
 mod tests {
-    use base::clock::Clock;
-    use base::config::sqlite_in;
-    use domain::front::Decided;
-    use domain::{Currency, EligibilityRules, GoodsId, Money, Rush, SaleMode, SaleState, Window};
-
     use super::*;
-    use crate::Store;
+    use crate::SaleDraft;
+    use crate::fixture::new_store;
+    use base::clock::Clock;
+    use domain::front::Decided;
+    use domain::{GoodsId, SaleState};
 
     fn sale(total: i64) -> Sale {
-        Sale {
-            id: SaleId(7),
-            goods_id: GoodsId(1),
-            price: Money::new(100, Currency::CNY),
-            list_price: None,
-            total,
-            sold: 0,
-            granted: 0,
-            per_user_limit: 1,
-            window: Window { opens_at: None, closes_at: None },
-            rush: Rush::default(),
-            mode: SaleMode::Rush,
-            eligibility: EligibilityRules::default(),
-            state: SaleState::Draft,
-            version: 1,
-            epoch: 0,
-            shadow: false,
-            spread_seed: None,
-        }
+        let draft = SaleDraft { goods_id: GoodsId(1), total, per_user_limit: 1, ..SaleDraft::blank() };
+        draft.sale(SaleId(7), SaleState::Draft)
     }
 
     #[tokio::test]
     async fn decisions_are_kept_once_walked_in_the_order_of_their_time_and_purged() {
-        let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual(Clock::system().now());
-        let store = Store::open(&sqlite_in(dir.path())).unwrap().with_clock(&clock);
-        store.migrate().await.unwrap();
+        let (_dir, store) = new_store(&clock).await;
         let began = clock.now();
         // More than one page, told in the wrong order.
         let count = BATCH_SIZE + 10;

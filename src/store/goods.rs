@@ -3,15 +3,17 @@
 use std::collections::{HashMap, HashSet};
 
 use boxed::boxed;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;
 use crate::sales::changes::{next_id, touch};
 use crate::sales::drafts::create_in;
-use crate::{Announce, GoodsStore, RequestId, SaleDraft, SaleRefusal, SaveOptions, StoreError, Tx, column, row};
+use crate::{
+    Announce, GoodsStore, RequestId, SaleDraft, SaleRefusal, SaveOptions, StoreError, Tx, column, expect_version,
+    next_version, row,
+};
 use domain::{AuditAction, Bilingual, CategoryId, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture, SaleId};
 
 /// The definition of new or edited goods. `None` keeps the current value.
@@ -31,9 +33,6 @@ pub struct GoodsDraft {
     /// The goods must be in one of these versions; `None` for any.
     pub versions: Option<Vec<i64>>,
 }
-
-/// The smallest difference between two versions of goods.
-const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 
 /// Why a change to goods is refused.
 #[derive(Debug, thiserror::Error)]
@@ -61,12 +60,8 @@ pub(crate) async fn name(tx: &mut Tx, id: GoodsId) -> Result<Bilingual, sqlx::Er
     tx.one(query!("SELECT name_zh, name_en FROM goods WHERE id = $1"; id), column("name")).await
 }
 
-macro_rules! columns {
-    () => {
-        "id, name_zh, name_en, description_zh, description_en, category_id, variant_of, variant_zh, variant_en, \
-         updated_at_ms, archived_at_ms"
-    };
-}
+column_list!(columns: "id, name_zh, name_en, description_zh, description_en, category_id, variant_of, variant_zh,
+     variant_en, updated_at_ms, archived_at_ms");
 
 fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
     read!(row => Goods {
@@ -102,8 +97,7 @@ impl GoodsStore<'_> {
     ) -> Result<Option<Goods>, GoodsRefusal> {
         let mut tx = self.begin().await?;
         let put = put_in(&mut tx, id, draft, actor, now).await?;
-        tx.commit().await?;
-        Ok(put)
+        tx.commit_and(put).await
     }
 
     /// Changes the gallery of goods. With `versions`, the goods must be in one of these versions.
@@ -117,11 +111,10 @@ impl GoodsStore<'_> {
     ) -> Result<Goods, GoodsRefusal> {
         let mut tx = self.begin().await?;
         let before = lock(&mut tx, id).await?.ok_or(GoodsRefusal::NoSuchGoods)?;
-        require_version(&before, versions)?;
+        expect_version(before.version(), versions, GoodsRefusal::ChangedMeanwhile)?;
         let after = Goods { pictures: change.apply(before.pictures.clone())?, ..before.clone() };
         let goods = write(&mut tx, Some(before), after, AuditAction::Edit, actor, now).await?;
-        tx.commit().await?;
-        Ok(goods)
+        tx.commit_and(goods).await
     }
 
     /// Archives goods or takes them out of the archive. Idempotent. Holds the catalogue's lock, so that no sale of them
@@ -139,8 +132,7 @@ impl GoodsStore<'_> {
         let after = Goods { archived_at: archive.then_some(now), ..before.clone() };
         let action = if archive { AuditAction::Archive } else { AuditAction::Unarchive };
         let goods = write(&mut tx, Some(before), after, action, actor, now).await?;
-        tx.commit().await?;
-        Ok(goods)
+        tx.commit_and(goods).await
     }
 
     /// Creates goods and drafts of sales from the lines of a file, all or none. An error names the line, counted from 0. If an
@@ -259,7 +251,7 @@ async fn put_in(
         },
     };
     if let Some(goods) = &before {
-        require_version(goods, draft.versions.as_deref())?;
+        expect_version(goods.version(), draft.versions.as_deref(), GoodsRefusal::ChangedMeanwhile)?;
     }
     let present = match &before {
         Some(goods) => goods.clone(),
@@ -294,9 +286,8 @@ async fn write(
     actor: &str,
     now: Timestamp,
 ) -> Result<Goods, sqlx::Error> {
-    // The version must increase even if two changes happen in one millisecond, or if clocks differ.
-    let next = before.as_ref().map_or(now, |before| before.updated_at + VERSION_STEP);
-    let after = Goods { updated_at: now.max(next), ..after };
+    let updated_at = next_version(before.as_ref().map(|before| before.updated_at), now);
+    let after = Goods { updated_at, ..after };
     let sql = "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms,
            category_id, variant_of, variant_zh, variant_en)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -312,25 +303,13 @@ async fn write(
     if old_gallery != after.pictures {
         replace_gallery(tx, after.id, old_gallery, &after.pictures, now).await?;
     }
-    log(tx, actor, action, &format!("goods {}", after.id), before.as_ref(), Some(&after), now).await?;
+    tx.log(actor, action, &format!("goods {}", after.id), before.as_ref(), Some(&after), now).await?;
     Ok(after)
-}
-
-/// Refuses goods that are in none of these versions. `None` takes any version.
-fn require_version(goods: &Goods, versions: Option<&[i64]>) -> Result<(), GoodsRefusal> {
-    match versions {
-        Some(versions) if !versions.contains(&goods.version()) => Err(GoodsRefusal::ChangedMeanwhile),
-        _ => Ok(()),
-    }
 }
 
 // Pictures, and the galleries that show them.
 
-macro_rules! picture_columns {
-    () => {
-        "name, width, height, placeholder"
-    };
-}
+column_list!(picture_columns: "name, width, height, placeholder");
 
 fn picture(row: &AnyRow) -> Result<Picture, sqlx::Error> {
     read!(row => Picture { name, width = pixels(row, "width")?, height = pixels(row, "height")?, placeholder })
@@ -371,8 +350,7 @@ impl GoodsStore<'_> {
              AND NOT EXISTS (SELECT 1 FROM goods_pictures WHERE goods_pictures.picture = pictures.name)
              AND NOT EXISTS (SELECT 1 FROM shop_settings WHERE logo = pictures.name)";
         let done = tx.changed(query!(sql; since)).await?;
-        tx.commit().await?;
-        Ok(done)
+        tx.commit_and(done).await
     }
 }
 

@@ -20,8 +20,6 @@ const KEEP_ANSWERS: Duration = Duration::from_secs(24 * 3600);
 /// How long an attempt counts as under way. After that its process has probably died, and another attempt may run. No
 /// handler should take longer. If one does, two attempts run, and one of them takes effect.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(60);
-/// Rows per statement of a purge.
-const PURGE_SIZE: i64 = 1000;
 
 /// Identifies all attempts of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,8 +92,7 @@ impl IdempotencyStore<'_> {
                 None => RequestState::UnderWay,
             }
         };
-        tx.commit().await?;
-        Ok(state)
+        tx.commit_and(state).await
     }
 
     /// Stores the answer, unless the request has one already.
@@ -120,9 +117,8 @@ impl IdempotencyStore<'_> {
     /// Deletes a bounded number of answers that are older than [`KEEP_ANSWERS`]. Returns whether there may be more.
     pub async fn purge_answers(self) -> Result<bool, StoreError> {
         let now = self.now().await?;
-        let sql = "DELETE FROM idempotency_keys WHERE id IN (SELECT id FROM idempotency_keys
-               WHERE created_at_ms <= $1 AND running_until_ms <= $2 ORDER BY created_at_ms LIMIT $3)";
-        Ok(self.changed(query!(sql; expired_since(now), now, PURGE_SIZE)).await? == PURGE_SIZE as u64)
+        let old = "created_at_ms <= $1 AND running_until_ms <= $2 ORDER BY created_at_ms";
+        self.purge_rows(["idempotency_keys", "id"], old, values![expired_since(now), now]).await
     }
 }
 
@@ -170,16 +166,13 @@ pub(super) async fn record_made(tx: &mut Tx, request: Option<RequestId>, made: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Store;
+    use crate::fixture::new_store;
     use base::clock::Clock;
 
     #[tokio::test]
     async fn answer_is_kept_for_a_day_and_a_dead_attempt_followed_by_another() {
-        let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
-        let url = format!("sqlite://{}/test.sqlite", dir.path().display());
-        let store = Store::open(&url).unwrap().with_clock(&clock);
-        store.migrate().await.unwrap();
+        let (_dir, store) = new_store(&clock).await;
         let keyed = |key: &str| KeyedRequest {
             user: UserId(Uuid::from_u128(1)),
             request: "POST /api/packets".into(),

@@ -4,7 +4,7 @@
 //! **Portability.** Every statement runs unchanged on SQLite and PostgreSQL, through `sqlx::Any`: `$1` placeholders,
 //! BIGINT and TEXT columns only, times as milliseconds since 1970, money as minor units, enums as their wire texts.
 //! `row` knows how each type is stored. `query!` makes a statement with its values, and `read!` a struct of a row. Each
-//! table has one column list (`columns!`, which `select!` reads) and one function that maps its rows. Lists of ids and
+//! table has one column list (`column_list!`, which `select!` reads) and one function that maps its rows. Lists of ids and
 //! rows of any number are written by `statements`.
 //!
 //! **Locking order.** Transactions take locks in this order, so that they cannot deadlock:
@@ -23,6 +23,17 @@
 //! The row of the feed of changed orders ([`orders`]: changes) is locked by transactions that lock nothing else.
 //!
 //! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
+
+/// Lists the columns of a table for `select!`: makes a macro with this name.
+macro_rules! column_list {
+    ($name:ident: $columns:expr) => {
+        macro_rules! $name {
+            () => {
+                $columns
+            };
+        }
+    };
+}
 
 /// Selects the columns that a macro lists.
 macro_rules! select {
@@ -89,9 +100,10 @@ use base::clock::Clock;
 use pool::Pool;
 use row::{Bound, Value, column, pair};
 use statements::{
-    AnyQuery, MAX_ROWS, bound, escaped_pattern, for_ids, for_rows, list, next_attempt, padded, placeholders,
+    AFTER_ALL, AnyQuery, MAX_ROWS, bound, escaped_pattern, for_ids, for_rows, list, next_attempt, padded, page_below,
+    placeholders,
 };
-use transaction::{ListLock, Tx};
+use transaction::{ListLock, Tx, expect_version, is_outdated, next_version};
 
 pub use accounts::addresses::{AddressEdit, AddressRefusal, SavedAddress};
 pub use accounts::changes::{
@@ -125,7 +137,7 @@ pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState
 pub use mail::{MAX_SUBSCRIPTIONS_PER_USER, Mail, PushSubscription};
 pub use migrations::SchemaState;
 pub use orders::HeldUnits;
-pub use orders::changes::{ChangedOrders, OrderTotals, StatusCount};
+pub use orders::changes::{ChangedOrders, OrderTotals, StatusCount, id_at};
 pub use orders::holds::{AppealOutcome, HoldChange};
 pub use orders::intake::{Demand, PersistedOrder};
 pub use orders::invoices::{FoundInvoice, InvoiceOutcome};
@@ -348,13 +360,25 @@ handles! {
 }
 
 #[cfg(test)]
+mod fixture {
+    use super::*;
+
+    /// A new database in a folder of its own, for a process with this clock.
+    pub(super) async fn new_store(clock: &Clock) -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(clock);
+        store.migrate().await.unwrap();
+        (dir, store)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[tokio::test]
     async fn connection_whose_transaction_ended_by_itself_is_not_reused() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&format!("sqlite://{}/test.sqlite", dir.path().display())).unwrap();
+        let (_dir, store) = fixture::new_store(&Clock::system()).await;
         for _ in 0..20 {
             let mut tx = store.begin().await.unwrap();
             // SQLite also rolls back by itself when the disk is full.

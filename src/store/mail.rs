@@ -11,7 +11,9 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 use uuid::{ContextV7, Uuid};
 
-use crate::{MAX_ROWS, MailStore, PushStore, StoreError, Tx, bound, column, next_attempt, padded, placeholders, row};
+use crate::{
+    AFTER_ALL, MAX_ROWS, MailStore, PushStore, StoreError, Tx, bound, column, next_attempt, padded, placeholders, row,
+};
 use domain::mail::{PushEndpoint, PushKeys};
 use domain::{Locale, MailKind, MailState, OrderId, UserId};
 
@@ -21,8 +23,6 @@ const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
 const KEEP_OF_REGISTRATIONS: Duration = Duration::from_secs(24 * 3600);
 /// Makes ids of messages that one process writes in the same millisecond sort in order.
 static IDS: Mutex<ContextV7> = Mutex::new(ContextV7::new());
-/// Rows per statement that deletes.
-const PURGE_SIZE: i64 = 1000;
 /// Messages are counted up to this number.
 const MAX_COUNTED: i64 = 10_000;
 
@@ -142,12 +142,8 @@ pub(super) async fn notify_all(
     Ok(())
 }
 
-macro_rules! columns {
-    () => {
-        "mails.id, mails.user_id, username, recipient, mails.locale, kind, facts, mails.created_at_ms, expires_at_ms,
-         state, attempts, error"
-    };
-}
+column_list!(columns: "mails.id, mails.user_id, username, recipient, mails.locale, kind, facts, mails.created_at_ms,
+     expires_at_ms, state, attempts, error");
 
 fn mail(row: &AnyRow) -> Result<Mail, sqlx::Error> {
     read!(row => Mail {
@@ -174,8 +170,7 @@ impl MailStore<'_> {
             ),
             known_kinds()
         );
-        let now = self.now().await?.as_millisecond();
-        let mails = self.all(query!(AssertSqlSafe(sql); now, limit), mail).await?;
+        let mails = self.all(query!(AssertSqlSafe(sql); self.now().await?, limit), mail).await?;
         self.numbered(mails).await
     }
 
@@ -204,8 +199,7 @@ impl MailStore<'_> {
             ),
             known_kinds()
         );
-        let now = self.now().await?.as_millisecond();
-        self.all(query!(AssertSqlSafe(sql); now, limit), |row| Ok((mail(row)?, subscription(row)?))).await
+        self.all(query!(AssertSqlSafe(sql); self.now().await?, limit), |row| Ok((mail(row)?, subscription(row)?))).await
     }
 
     /// Counts an attempt that is about to be made, and postpones the next one by `duration`, which this attempt may
@@ -220,8 +214,7 @@ impl MailStore<'_> {
     /// Records that the mail server accepted a message, or that the message is given up.
     pub async fn end(self, id: &str, state: MailState, error: Option<&str>) -> Result<(), StoreError> {
         let sql = "UPDATE mails SET state = $2, ended_at_ms = $3, error = $4 WHERE id = $1 AND state = 'waiting'";
-        let now = self.now().await?.as_millisecond();
-        self.run(query!(sql; id, state, now, error)).await
+        self.run(query!(sql; id, state, self.now().await?, error)).await
     }
 
     /// Postpones the next attempt: by two seconds after the first attempt, then twice as long each time, up to about an
@@ -256,8 +249,7 @@ impl MailStore<'_> {
             ),
             known_kinds()
         );
-        // `g` sorts after every UUID.
-        self.numbered(self.all(query!(AssertSqlSafe(sql); before.unwrap_or("g"), limit), mail).await?).await
+        self.numbered(self.all(query!(AssertSqlSafe(sql); before.unwrap_or(AFTER_ALL), limit), mail).await?).await
     }
 
     /// The messages of one account, by mail and to its browsers, newest first.
@@ -277,14 +269,12 @@ impl MailStore<'_> {
     /// expired a day ago, and of devices that were not seen for half a year. Returns whether there may be more.
     pub async fn purge(self) -> Result<bool, StoreError> {
         let now = self.now().await?;
-        let sql = "DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE created_at_ms < $1
-               ORDER BY created_at_ms LIMIT $2)";
-        let query = query!(sql; now - KEEP, PURGE_SIZE);
-        let deleted = self.changed(query).await?;
+        let old = "created_at_ms < $1 ORDER BY created_at_ms";
+        let has_more = self.purge_rows(["mails", "id"], old, values![now - KEEP]).await?;
         let sql = "DELETE FROM mails WHERE user_id IS NULL AND expires_at_ms < $1";
         self.run(query!(sql; now - KEEP_OF_REGISTRATIONS)).await?;
         self.accounts().purge_known_devices(now).await?;
-        Ok(deleted == PURGE_SIZE as u64)
+        Ok(has_more)
     }
 }
 
@@ -332,8 +322,7 @@ impl PushStore<'_> {
         let sql = "DELETE FROM push_subscriptions WHERE user_id = $1 AND id NOT IN (SELECT id FROM push_subscriptions
              WHERE user_id = $1 ORDER BY created_at_ms DESC, id DESC LIMIT $2)";
         tx.run(query!(sql; user, MAX_SUBSCRIPTIONS_PER_USER)).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     /// Whether the browser of a session shows messages.
@@ -383,8 +372,7 @@ impl PushStore<'_> {
     /// Deletes a key that cannot be decrypted, and all subscriptions, which are valid for this key only.
     pub async fn drop_push_key(self, encrypted: &str) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        let query = query!("DELETE FROM push_keys WHERE encrypted = $1"; encrypted);
-        if tx.changed(query).await? > 0 {
+        if tx.changed(query!("DELETE FROM push_keys WHERE encrypted = $1"; encrypted)).await? > 0 {
             tx.run(query!("DELETE FROM push_subscriptions")).await?;
         }
         Ok(tx.commit().await?)
@@ -393,13 +381,12 @@ impl PushStore<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Store;
+    use crate::fixture::new_store;
+    use base::clock::Clock;
 
     #[tokio::test]
     async fn messages_of_a_newer_program_hold_up_no_others() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap();
-        store.migrate().await.unwrap();
+        let (_dir, store) = new_store(&Clock::system()).await;
         for (id, kind) in [("a", "of-tomorrow"), ("b", "order_held")] {
             let sql = "INSERT INTO mails (id, recipient, locale, kind, facts, created_at_ms, expires_at_ms, state,
                  attempts, next_attempt_at_ms) VALUES ($1, 'mei@shop.example', 'zh', $2, '{}', 1, 2, 'waiting', 0, 1)";

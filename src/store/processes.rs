@@ -12,10 +12,9 @@ use crate::{LeaseStore, ProcessStore, Store, StoreError, column};
 impl ProcessStore<'_> {
     /// Reports that a process is alive.
     pub async fn report(self, process: &str) -> Result<(), StoreError> {
-        let now = self.now().await?;
         let sql = "INSERT INTO processes (name, seen_at_ms) VALUES ($1, $2)
              ON CONFLICT (name) DO UPDATE SET seen_at_ms = excluded.seen_at_ms";
-        self.run(query!(sql; process, now)).await
+        self.run(query!(sql; process, self.now().await?)).await
     }
 
     /// The processes that have reported within the time `within`.

@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::audit_log::log;
 use crate::sales::changes::touch;
-use crate::{QuestionStore, StoreError, Tx, escaped_pattern, goods, mail, row};
+use crate::{QuestionStore, StoreError, Tx, escaped_pattern, expect_version, goods, mail, page_below, row};
 use domain::question::{AnswersByGoods, MAX_OPEN_QUESTIONS, MAX_SHOWN_ANSWERS};
 use domain::{
     AuditAction, Bilingual, GoodsId, Locale, MailKind, Question, QuestionChange, QuestionId, QuestionStatus, SaleId,
@@ -65,12 +64,8 @@ pub enum QuestionRefusal {
     Store(#[from] StoreError),
 }
 
-macro_rules! columns {
-    () => {
-        "questions.id, goods_id, sale_id, user_id, locale, text, asked_at_ms, status, answer, answered_at_ms,
-         questions.version"
-    };
-}
+column_list!(columns: "questions.id, goods_id, sale_id, user_id, locale, text, asked_at_ms, status, answer,
+     answered_at_ms, questions.version");
 
 fn question(row: &AnyRow) -> Result<Question, sqlx::Error> {
     read!(row => Question {
@@ -111,8 +106,7 @@ impl QuestionStore<'_> {
             version: 1,
         };
         insert(&mut tx, &asked).await?;
-        tx.commit().await?;
-        Ok(AskOutcome::Asked(asked))
+        tx.commit_and(AskOutcome::Asked(asked)).await
     }
 
     /// Deletes a question that has no answer, for its owner.
@@ -120,8 +114,7 @@ impl QuestionStore<'_> {
         let mut tx = self.begin().await?;
         let sql = "DELETE FROM questions WHERE id = $1 AND user_id = $2 AND answer IS NULL";
         if tx.changed(query!(sql; id, user)).await? == 1 {
-            tx.commit().await?;
-            return Ok(WithdrawQuestionOutcome::Withdrawn);
+            return tx.commit_and(WithdrawQuestionOutcome::Withdrawn).await;
         }
         Ok(match read(&mut tx, id).await?.is_some_and(|question| question.user_id == Some(user)) {
             true => WithdrawQuestionOutcome::Answered,
@@ -142,9 +135,7 @@ impl QuestionStore<'_> {
         touch(&mut tx).await?;
         lock(&mut tx, id).await?;
         let before = read(&mut tx, id).await?.ok_or(QuestionRefusal::NoSuchQuestion)?;
-        if versions.is_some_and(|versions| !versions.contains(&before.version)) {
-            return Err(QuestionRefusal::ChangedMeanwhile);
-        }
+        expect_version(before.version, versions, QuestionRefusal::ChangedMeanwhile)?;
         let (action, mut after) = match change {
             QuestionChange::Answer(_) if before.status == QuestionStatus::Hidden => {
                 return Err(QuestionRefusal::Hidden);
@@ -168,14 +159,12 @@ impl QuestionStore<'_> {
         }
         after.version += 1;
         update(&mut tx, &after).await?;
-        let now = tx.now;
         let facts = [&before, &after].map(audit_facts);
-        log(&mut tx, actor, action, &format!("question {id}"), Some(&facts[0]), Some(&facts[1]), now).await?;
+        tx.log(actor, action, &format!("question {id}"), Some(&facts[0]), Some(&facts[1]), tx.now).await?;
         if before.answer.is_none() && after.answer.is_some() {
             tell_owner(&mut tx, &after).await?;
         }
-        tx.commit().await?;
-        Ok(after)
+        tx.commit_and(after).await
     }
 }
 
@@ -221,9 +210,6 @@ async fn tell_owner(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error>
 }
 
 // Lists of questions: for pages, for their owners and for staff.
-
-/// A text that sorts after every UUID.
-const AFTER_ALL: &str = "g";
 
 /// A search reads this many questions, the latest ones.
 const MAX_SEARCHED: i64 = 2000;
@@ -280,7 +266,7 @@ impl QuestionStore<'_> {
                     found!(),
                     " WHERE status = $1 AND questions.id < $2 ORDER BY questions.status DESC, questions.id DESC LIMIT $3"
                 ),
-                upper_bound(cursor),
+                page_below(cursor),
             ),
         };
         self.all(query!(sql; status, cursor, limit), found).await
@@ -306,7 +292,7 @@ impl QuestionStore<'_> {
         limit: i64,
     ) -> Result<Vec<FoundQuestion>, StoreError> {
         let sql = concat!(found!(), " WHERE user_id = $1 AND questions.id < $2 ORDER BY questions.id DESC LIMIT $3");
-        self.all(query!(sql; user, upper_bound(before), limit), found).await
+        self.all(query!(sql; user, page_below(before), limit), found).await
     }
 
     /// The answers that pages show, by goods: the latest [`MAX_SHOWN_ANSWERS`] per language.
@@ -336,9 +322,4 @@ impl QuestionStore<'_> {
         };
         self.all(query, read).await
     }
-}
-
-/// A bound above the ids of a page that goes back in time.
-fn upper_bound(cursor: Option<QuestionId>) -> String {
-    cursor.map_or_else(|| AFTER_ALL.to_owned(), |id| id.to_string())
 }

@@ -45,8 +45,7 @@ impl ReminderStore<'_> {
         let mut tx = self.begin().await?;
         let sql = "INSERT INTO reminders (sale_id, user_id, created_at_ms) VALUES ($1, $2, $3)
              ON CONFLICT (sale_id, user_id) DO NOTHING";
-        let query = query!(sql; sale, user, tx.now);
-        if tx.changed(query).await? == 1 {
+        if tx.changed(query!(sql; sale, user, tx.now)).await? == 1 {
             let sql = "INSERT INTO reminder_counts (sale_id, accounts) VALUES ($1, 1)
                  ON CONFLICT (sale_id) DO UPDATE SET accounts = reminder_counts.accounts + 1";
             tx.run(query!(sql; sale)).await?;
@@ -112,8 +111,7 @@ impl ReminderStore<'_> {
         tx.run_all(for_ids(sql, &values![id, told_at], &users)).await?;
         let facts = json!({"goods": goods::name(&mut tx, sale.goods_id).await?, "sale": id, "at": starts_at});
         mail::notify_all(&mut tx, &users, MailKind::SaleStarts, &facts, Some(starts_at)).await?;
-        tx.commit().await?;
-        Ok(users.len() as i64 == MAX_NOTICES)
+        tx.commit_and(users.len() as i64 == MAX_NOTICES).await
     }
 
     /// Writes notices to the owners of a bounded number of unpaid orders that their time to pay ends within
@@ -124,8 +122,7 @@ impl ReminderStore<'_> {
         // This also locks the row. A new row begins with orders that can still be paid.
         let sql = "INSERT INTO payment_notices (id, pay_by_ms, order_id) VALUES (1, $1, '')
              ON CONFLICT (id) DO UPDATE SET order_id = payment_notices.order_id RETURNING pay_by_ms, order_id";
-        let query = query!(sql; tx.now);
-        let (told_until, last) = tx.one(query, pair::<i64, String>("pay_by_ms", "order_id")).await?;
+        let (told_until, last) = tx.one(query!(sql; tx.now), pair::<i64, String>("pay_by_ms", "order_id")).await?;
         // Orders after the last one whose accounts can get messages.
         let sql = "SELECT id, sale_id, user_id, pay_by_ms FROM orders WHERE status = 'unpaid'
              AND pay_by_ms >= $1 AND pay_by_ms < $2 AND (pay_by_ms > $1 OR id > $3)
@@ -146,8 +143,7 @@ impl ReminderStore<'_> {
             None => (until, String::new()),
         };
         tx.run(query!("UPDATE payment_notices SET pay_by_ms = $1, order_id = $2 WHERE id = 1"; pay_by, order)).await?;
-        tx.commit().await?;
-        Ok(is_full)
+        tx.commit_and(is_full).await
     }
 
     /// Deletes a bounded number of reminders of sales that have ended. Returns whether there may be more.

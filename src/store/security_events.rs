@@ -7,14 +7,12 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::{Bound, SecurityEventStore, StoreError, bound, for_rows, row};
+use super::{AFTER_ALL, Bound, SecurityEventStore, StoreError, bound, for_rows, row};
 use domain::ids::first_id_of;
 use domain::{SecurityClass, UserId};
 
 /// How long events are stored. It is long enough to investigate something that was noticed late.
 const KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
-/// Rows per statement that deletes.
-const PURGE_SIZE: i64 = 1000;
 
 /// Similar events of one minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,28 +55,20 @@ impl SecurityEventStore<'_> {
     pub async fn save(self, rows: &[SecurityEventRow]) -> Result<(), StoreError> {
         let sql = "INSERT INTO security_events (id, class, account, network, detail, at_ms, events) VALUES $rows
              ON CONFLICT (id) DO UPDATE SET events = excluded.events";
-        for query in for_rows(sql, rows, |row| {
+        self.write_all(for_rows(sql, rows, |row| {
             let SecurityEventRow { id, class, account, network, detail, at, events } = row;
             let account = account.map(|id| id.to_string()).unwrap_or_default();
             values![id, class, account, network, detail, at, *events]
-        }) {
-            let mut tx = self.begin().await?;
-            tx.run(query).await?;
-            tx.commit().await?;
-        }
-        Ok(())
+        }))
+        .await
     }
 
     /// Writes the present totals of one process.
     pub async fn save_totals(self, process: &str, totals: &[SecurityTotal]) -> Result<(), StoreError> {
         let sql = "INSERT INTO security_event_hours (hour_ms, class, process, events) VALUES $rows
              ON CONFLICT (hour_ms, class, process) DO UPDATE SET events = excluded.events";
-        for query in for_rows(sql, totals, |total| values![total.hour, &total.class, process, total.events]) {
-            let mut tx = self.begin().await?;
-            tx.run(query).await?;
-            tx.commit().await?;
-        }
-        Ok(())
+        let row = |total: &SecurityTotal| values![total.hour, &total.class, process, total.events];
+        self.write_all(for_rows(sql, totals, row)).await
     }
 
     /// Events that match, newest first, after the row `before` in this order.
@@ -104,8 +94,7 @@ impl SecurityEventStore<'_> {
              WHERE id < $1{} ORDER BY id DESC LIMIT $2",
             conditions.concat()
         );
-        // `g` sorts after every UUID.
-        let query = query!(AssertSqlSafe(sql); before.unwrap_or("g"), limit);
+        let query = query!(AssertSqlSafe(sql); before.unwrap_or(AFTER_ALL), limit);
         let query = bound(query, asked.into_iter().map(|(_, value)| value.value()));
         self.all(query, |row| {
             read!(row => SecurityEventRow {
@@ -126,24 +115,20 @@ impl SecurityEventStore<'_> {
     pub async fn purge(self) -> Result<bool, StoreError> {
         let before = self.now().await? - KEEP;
         self.run(query!("DELETE FROM security_event_hours WHERE hour_ms < $1"; before)).await?;
-        let sql = "DELETE FROM security_events WHERE id IN (SELECT id FROM security_events
-               WHERE id < $1 ORDER BY id LIMIT $2)";
-        Ok(self.changed(query!(sql; first_id_of(before), PURGE_SIZE)).await? == PURGE_SIZE as u64)
+        self.purge_rows(["security_events", "id"], "id < $1 ORDER BY id", values![first_id_of(before)]).await
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Store;
+    use crate::fixture::new_store;
     use base::clock::Clock;
 
     #[tokio::test]
     async fn events_are_deleted_after_90_days() {
-        let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
-        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
-        store.migrate().await.unwrap();
+        let (_dir, store) = new_store(&clock).await;
         let days_ago = |days: u64| clock.now() - Duration::from_secs(days * 24 * 3600);
         let rows = [89, 91].map(|days| SecurityEventRow {
             id: first_id_of(days_ago(days)),

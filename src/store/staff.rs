@@ -2,15 +2,16 @@
 //! what shipping costs.
 
 use boxed::boxed;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::audit_log::log;
 use crate::pool::Connection;
 use crate::sales::changes::touch;
-use crate::{SavedViewStore, ShippingStore, ShopPageStore, ShopSettingsStore, StoreError, column, row};
+use crate::{
+    SavedViewStore, ShippingStore, ShopPageStore, ShopSettingsStore, StoreError, column, is_outdated, next_version, row,
+};
 use domain::staff::{ConsoleList, SavedView, ShopPage, ShopPageName};
 use domain::{AuditAction, Bilingual, Locale, Order, SaleId, ShippingTable, ShopSettings, UserId};
 
@@ -25,11 +26,7 @@ pub enum SaveViewOutcome {
     NoSuchView,
 }
 
-macro_rules! columns {
-    () => {
-        "id, list, name, query"
-    };
-}
+column_list!(columns: "id, list, name, query");
 
 fn view(row: &AnyRow) -> Result<SavedView, sqlx::Error> {
     read!(row => SavedView { id, list, name, query })
@@ -68,8 +65,7 @@ impl SavedViewStore<'_> {
             "INSERT INTO saved_views (id, user_id, list, name, query, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT (user_id, list, name) DO UPDATE SET query = excluded.query";
         tx.run(query!(sql; new.id, owner, new.list, &new.name, &new.query, now)).await?;
-        tx.commit().await?;
-        Ok(SaveViewOutcome::Saved)
+        tx.commit_and(SaveViewOutcome::Saved).await
     }
 
     pub async fn rename(self, owner: UserId, id: Uuid, name: &str) -> Result<SaveViewOutcome, StoreError> {
@@ -84,8 +80,7 @@ impl SavedViewStore<'_> {
         if tx.changed(query).await? == 0 {
             return Ok(SaveViewOutcome::NoSuchView);
         }
-        tx.commit().await?;
-        Ok(SaveViewOutcome::Saved)
+        tx.commit_and(SaveViewOutcome::Saved).await
     }
 
     /// Deletes a view if it belongs to the owner.
@@ -96,14 +91,7 @@ impl SavedViewStore<'_> {
 
 // Texts about the whole shop.
 
-/// The smallest difference between two versions of a page.
-const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
-
-macro_rules! page_columns {
-    () => {
-        "name, text_zh, text_en, updated_at_ms"
-    };
-}
+column_list!(page_columns: "name, text_zh, text_en, updated_at_ms");
 
 fn page(row: &AnyRow) -> Result<ShopPage, sqlx::Error> {
     read!(row => ShopPage { name, text, updated_at: "updated_at_ms" })
@@ -139,8 +127,7 @@ impl ShopPageStore<'_> {
         actor: &str,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let next = before.updated_at.map_or(now, |at| at + VERSION_STEP);
-        let after = ShopPage { text, updated_at: Some(now.max(next)), ..before.clone() };
+        let after = ShopPage { text, updated_at: Some(next_version(before.updated_at, now)), ..before.clone() };
         let sql = "INSERT INTO shop_pages (name, text_zh, text_en, updated_at_ms) VALUES ($1, $2, $3, $4)
              ON CONFLICT (name) DO UPDATE SET text_zh = excluded.text_zh, text_en = excluded.text_en,
                updated_at_ms = excluded.updated_at_ms WHERE shop_pages.updated_at_ms = $5";
@@ -150,10 +137,8 @@ impl ShopPageStore<'_> {
         if tx.changed(query).await? == 0 {
             return Ok(false);
         }
-        log(&mut tx, actor, AuditAction::Edit, &format!("page {}", after.name), Some(before), Some(&after), now)
-            .await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.log(actor, AuditAction::Edit, &format!("page {}", after.name), Some(before), Some(&after), now).await?;
+        tx.commit_and(true).await
     }
 }
 
@@ -196,7 +181,7 @@ impl ShopSettingsStore<'_> {
         if before.version() != after.version() {
             return Ok(None);
         }
-        let after = ShopSettings { updated_at: now.max(before.updated_at + VERSION_STEP), ..after };
+        let after = ShopSettings { updated_at: next_version(Some(before.updated_at), now), ..after };
         let text = serde_json::to_string(&after).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let logo = |settings: &ShopSettings| settings.logo.as_ref().map(|logo| logo.name.clone());
         let sql = "INSERT INTO shop_settings (id, settings, logo, updated_at_ms) VALUES (1, $1, $2, $3)
@@ -208,9 +193,8 @@ impl ShopSettingsStore<'_> {
             tx.run(query!("UPDATE pictures SET touched_at_ms = $1 WHERE name = $2"; now, old)).await?;
         }
         let (old, new) = (logged(&before), logged(&after));
-        log(&mut tx, actor, AuditAction::Edit, "shop", Some(&old), Some(&new), now).await?;
-        tx.commit().await?;
-        Ok(Some(after))
+        tx.log(actor, AuditAction::Edit, "shop", Some(&old), Some(&new), now).await?;
+        tx.commit_and(Some(after)).await
     }
 }
 
@@ -271,18 +255,17 @@ impl ShippingStore<'_> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let before = tx.optional(query!(SAVED_SHIPPING), saved_shipping).await?.unwrap_or_default();
-        if versions.is_some_and(|versions| !versions.contains(&before.version())) {
+        if is_outdated(before.version(), versions) {
             return Ok(None);
         }
-        let after = SavedShipping { table, updated_at: now.max(before.updated_at + VERSION_STEP) };
+        let after = SavedShipping { table, updated_at: next_version(Some(before.updated_at), now) };
         let rates = serde_json::to_string(&after.table).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let sql = "INSERT INTO shipping (id, rates, updated_at_ms) VALUES (1, $1, $2)
              ON CONFLICT (id) DO UPDATE SET rates = excluded.rates, updated_at_ms = excluded.updated_at_ms";
         tx.run(query!(sql; rates, after.version())).await?;
         let (old, new) = (in_one_line(&before.table), in_one_line(&after.table));
-        log(&mut tx, actor, AuditAction::Edit, "shipping", Some(&old), Some(&new), now).await?;
-        tx.commit().await?;
-        Ok(Some(after))
+        tx.log(actor, AuditAction::Edit, "shipping", Some(&old), Some(&new), now).await?;
+        tx.commit_and(Some(after)).await
     }
 }
 

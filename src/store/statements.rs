@@ -6,11 +6,16 @@ use sqlx::{Any, AssertSqlSafe};
 
 use crate::pool::Connection;
 use crate::row::{Bound, Value};
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, Tx};
 
 /// Rows per statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
 /// PostgreSQL 65 535).
 pub(super) const MAX_ROWS: usize = 512;
+
+/// Rows that one statement purges.
+const PURGE_SIZE: u64 = 1000;
+/// A text that sorts after every UUID.
+pub(super) const AFTER_ALL: &str = "g";
 
 pub(super) type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
 
@@ -132,8 +137,9 @@ impl Connection {
     }
 }
 
-/// The methods of [`Connection`] that carry out one statement, on a connection of the pool.
-macro_rules! on_the_pool {
+/// The methods of [`Connection`] that carry out one statement, on a connection of the pool and in a transaction. A
+/// transaction has them itself, so that the values of a statement may have its time.
+macro_rules! carried_out {
     ($($name:ident $(<$T:ident>)? ($($map:ident: $Map:ty)?) -> $result:ty;)*) => {
         impl Store {
             $(pub(super) async fn $name $(<$T>)? (
@@ -144,10 +150,20 @@ macro_rules! on_the_pool {
                 Ok(self.pool.acquire().await?.$name(query, $($map)?).await?)
             })*
         }
+
+        impl Tx {
+            $(pub(super) fn $name $(<$T>)? (
+                &mut self,
+                query: AnyQuery<'_>,
+                $($map: $Map)?
+            ) -> impl Future<Output = Result<$result, sqlx::Error>> {
+                self.inner.$name(query, $($map)?)
+            })*
+        }
     };
 }
 
-on_the_pool! {
+carried_out! {
     run() -> ();
     changed() -> u64;
     exists() -> bool;
@@ -165,6 +181,16 @@ impl Store {
         Ok(())
     }
 
+    /// Carries out each statement in a transaction of its own, so that it has its turn to write.
+    pub(super) async fn write_all(&self, queries: impl Iterator<Item = AnyQuery<'static>>) -> Result<(), StoreError> {
+        for query in queries {
+            let mut tx = self.begin().await?;
+            tx.run(query).await?;
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
     pub(super) async fn all_of<T, C: Default + Extend<T> + IntoIterator<Item = T>>(
         &self,
         sql: &str,
@@ -176,6 +202,20 @@ impl Store {
             [] => Ok(C::default()),
             ids => Ok(self.pool.acquire().await?.all_of(sql, before, ids, map).await?),
         }
+    }
+}
+
+impl Store {
+    /// Deletes a bounded number of rows that meet a condition. Returns whether there may be more.
+    pub(super) async fn purge_rows(
+        &self,
+        [table, key]: [&str; 2],
+        condition: &str,
+        values: impl IntoIterator<Item = Value>,
+    ) -> Result<bool, StoreError> {
+        let rows = format!("SELECT {key} FROM {table} WHERE {condition} LIMIT {PURGE_SIZE}");
+        let sql = format!("DELETE FROM {table} WHERE ({key}) IN ({rows})");
+        Ok(self.changed(bound(query!(AssertSqlSafe(sql)), values)).await? == PURGE_SIZE)
     }
 }
 
@@ -207,6 +247,11 @@ pub(super) fn placeholders(rows: usize, columns: usize) -> String {
 pub(super) fn list(count: usize, after: usize) -> String {
     let numbers: Vec<String> = (1..=count).map(|n| format!("${}", after + n)).collect();
     format!("({})", numbers.join(","))
+}
+
+/// The id below which a page begins that goes back in time.
+pub(super) fn page_below(before: Option<impl ToString>) -> String {
+    before.map_or_else(|| AFTER_ALL.to_owned(), |id| id.to_string())
 }
 
 /// A text as a part of a `LIKE` pattern whose escape is a backslash.

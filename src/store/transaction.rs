@@ -50,6 +50,21 @@ pub enum LockPatience {
     Short,
 }
 
+/// Whether a row is of none of the versions that its editor has read. `None` stands for any version.
+pub(super) fn is_outdated(version: i64, expected: Option<&[i64]>) -> bool {
+    expected.is_some_and(|expected| !expected.contains(&version))
+}
+
+/// Refuses an edit if the row [is outdated](is_outdated).
+pub(super) fn expect_version<E>(version: i64, expected: Option<&[i64]>, refusal: E) -> Result<(), E> {
+    if is_outdated(version, expected) { Err(refusal) } else { Ok(()) }
+}
+
+/// The time of a new version. It must increase even if two changes happen in one millisecond, or if clocks differ.
+pub(super) fn next_version(before: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    before.map_or(now, |before| now.max(before + Duration::from_millis(1)))
+}
+
 /// How a transaction holds the list of a sale: its places in the waiting room, or its entries in the draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListLock {
@@ -74,7 +89,7 @@ impl ListLock {
 
 /// A writing transaction. It is rolled back on drop unless it was committed.
 pub(super) struct Tx {
-    inner: Connection,
+    pub(super) inner: Connection,
     /// Whether no other transaction can write at the same time, as on SQLite.
     is_alone: bool,
     /// The database's time when the transaction began.
@@ -110,6 +125,12 @@ impl Tx {
 
     pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
         self.commit_with(None).await
+    }
+
+    /// Commits. Returns the outcome of the transaction.
+    pub(super) async fn commit_and<T, E: From<sqlx::Error>>(self, outcome: T) -> Result<T, E> {
+        self.commit().await?;
+        Ok(outcome)
     }
 
     /// Carries out statements without parameters and commits, in one round trip. An error rolls back.

@@ -298,18 +298,13 @@ mod tests {
 
     use super::*;
     use crate::Store;
+    use crate::fixture::new_store;
+    use base::clock::Clock;
     use domain::ledger::TransferKind;
     use domain::{PacketId, UserId};
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
     const PACKET: LedgerAccount = LedgerAccount::Packet(PacketId(1));
-
-    async fn ledger() -> (tempfile::TempDir, Store) {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap();
-        store.migrate().await.unwrap();
-        (dir, store)
-    }
 
     fn new_user() -> LedgerAccount {
         LedgerAccount::User(UserId(Uuid::now_v7()))
@@ -335,7 +330,7 @@ mod tests {
 
     #[tokio::test]
     async fn transfers_are_posted_once_and_balances_stay_positive() {
-        let (_dir, store) = ledger().await;
+        let (_dir, store) = new_store(&Clock::system()).await;
         let (a, b) = (new_user(), new_user());
         let top_up = Transfer::simple(TransferKind::TopUp, "p1", 100, LedgerAccount::Provider, a);
         assert_eq!(posted(&store, std::slice::from_ref(&top_up)).await.unwrap(), Posted::Done { new: 1 });
@@ -357,7 +352,7 @@ mod tests {
 
     #[tokio::test]
     async fn unbalanced_transfer_is_refused() {
-        let (_dir, store) = ledger().await;
+        let (_dir, store) = new_store(&Clock::system()).await;
         let mut wrong = Transfer::simple(TransferKind::TopUp, "p1", 100, LedgerAccount::Provider, new_user());
         wrong.moves[0].1 = -99;
         let error = posted(&store, &[wrong]).await.unwrap_err();
@@ -369,7 +364,7 @@ mod tests {
 
     #[tokio::test]
     async fn thousand_transfers_are_posted_in_one_call() {
-        let (_dir, store) = ledger().await;
+        let (_dir, store) = new_store(&Clock::system()).await;
         let users: Vec<LedgerAccount> = (0..1200).map(|_| new_user()).collect();
         let fund = Transfer::simple(TransferKind::Fund, 1, 1200 * 3, LedgerAccount::Shop, PACKET);
         posted(&store, &[fund]).await.unwrap();
@@ -389,7 +384,7 @@ mod tests {
 
     #[tokio::test]
     async fn audit_reports_every_inconsistency() {
-        let (_dir, store) = ledger().await;
+        let (_dir, store) = new_store(&Clock::system()).await;
         let a = new_user();
         for n in 1..=3 {
             posted(&store, &[Transfer::simple(TransferKind::TopUp, n, 10, LedgerAccount::Provider, a)]).await.unwrap();
@@ -415,7 +410,7 @@ mod tests {
 
     #[tokio::test]
     async fn statement_is_read_page_by_page() {
-        let (_dir, store) = ledger().await;
+        let (_dir, store) = new_store(&Clock::system()).await;
         let a = new_user();
         let top_up =
             |n: i64| Transfer::simple(TransferKind::TopUp, Uuid::from_u128(n as u128), n, LedgerAccount::Provider, a);

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::{AccountStore, StoreError, Tx, column};
+use crate::{AccountStore, StoreError, Tx, column, expect_version};
 use domain::{Address, AddressId, UserId};
 
 /// Addresses in one user's address book.
@@ -59,11 +59,7 @@ pub enum AddressRefusal {
     Store(#[from] StoreError),
 }
 
-macro_rules! columns {
-    () => {
-        "id, recipient, phone, country, region, city, line1, line2, postal_code, is_default"
-    };
-}
+column_list!(columns: "id, recipient, phone, country, region, city, line1, line2, postal_code, is_default");
 
 /// Selects one address of a user.
 const ONE: &str = select!(columns, "FROM addresses WHERE user_id = $1 AND id = $2");
@@ -111,8 +107,7 @@ impl AccountStore<'_> {
         };
         set_default(&mut tx, user, as_default.then_some(id)).await?;
         let saved = read(&mut tx, user, id).await?.ok_or(AddressRefusal::NoSuchAddress)?;
-        tx.commit().await?;
-        Ok(saved)
+        tx.commit_and(saved).await
     }
 
     /// Makes an address the default. Returns `false` if it is not this user's.
@@ -123,8 +118,7 @@ impl AccountStore<'_> {
             return Ok(false);
         }
         set_default(&mut tx, user, Some(id)).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     /// Deletes an address. Orders keep their copies.
@@ -158,10 +152,7 @@ async fn read(tx: &mut Tx, user: UserId, id: AddressId) -> Result<Option<SavedAd
 /// Checks that the address exists in one of the expected versions. The caller has locked the user's row.
 async fn expect(tx: &mut Tx, user: UserId, edit: &AddressEdit) -> Result<(), AddressRefusal> {
     let present = read(tx, user, edit.id).await?.ok_or(AddressRefusal::NoSuchAddress)?;
-    match edit.versions.as_ref().is_none_or(|versions| versions.contains(&present.version())) {
-        true => Ok(()),
-        false => Err(AddressRefusal::ChangedMeanwhile),
-    }
+    expect_version(present.version(), edit.versions.as_deref(), AddressRefusal::ChangedMeanwhile)
 }
 
 async fn change(tx: &mut Tx, id: AddressId, address: &Address) -> Result<(), sqlx::Error> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
 use crate::accounts::{self, contacts, key, log_own_change, sessions};
-use crate::{AccountStore, NewSession, Revocation, StoreError, Tx, User, audit_log, mail};
+use crate::{AccountStore, NewSession, Revocation, StoreError, Tx, User, expect_version, is_outdated, mail};
 use domain::{AuditAction, MailKind, Role, UserId};
 
 /// Why an account was not changed.
@@ -123,8 +123,7 @@ impl AccountStore<'_> {
             log_own_change(&mut tx, user, AuditAction::ChangePassword, now).await?;
             kept = Some(session);
         }
-        tx.commit().await?;
-        Ok((ended, kept))
+        tx.commit_and((ended, kept)).await
     }
 
     /// The user has to choose another password before anything else.
@@ -150,12 +149,9 @@ impl AccountStore<'_> {
             return Err(AccountChangeRefusal::NotAllowed);
         }
         check_allowed(&mut tx, actor, &before, change).await?;
-        if edit.versions.as_ref().is_some_and(|versions| !versions.contains(&before.version)) {
-            return Err(AccountChangeRefusal::StaleVersion);
-        }
+        expect_version(before.version, edit.versions.as_deref(), AccountChangeRefusal::StaleVersion)?;
         let changed = carry_out(&mut tx, number, &actor.name, &before, change, now).await?;
-        tx.commit().await?;
-        Ok(changed)
+        tx.commit_and(changed).await
     }
 
     /// Like [`AccountStore::change_account`], for a command on the server, which needs no role in the shop.
@@ -169,8 +165,7 @@ impl AccountStore<'_> {
         let number = sessions::next_number(&mut tx).await?;
         let before = existing(&mut tx, id).await?;
         let (after, _) = carry_out(&mut tx, number, COMMAND_LINE, &before, change, now).await?;
-        tx.commit().await?;
-        Ok(after)
+        tx.commit_and(after).await
     }
 
     /// Adds a member of staff. Returns `false` if the name is taken.
@@ -185,10 +180,8 @@ impl AccountStore<'_> {
             return Ok(false);
         }
         let subject = format!("user {}", user.id);
-        audit_log::log(&mut tx, &actor.name, AuditAction::AddStaff, &subject, None, Some(&audit_details(user)), now)
-            .await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.log(&actor.name, AuditAction::AddStaff, &subject, None, Some(&audit_details(user)), now).await?;
+        tx.commit_and(true).await
     }
 }
 
@@ -221,7 +214,7 @@ async fn carry_out(
     };
     let after = accounts::read(tx, id).await?.ok_or(AccountChangeRefusal::NoSuchUser)?;
     let (old, new) = (audit_details(before), audit_details(&after));
-    audit_log::log(tx, actor, change.action(), &format!("user {id}"), Some(&old), Some(&new), now).await?;
+    tx.log(actor, change.action(), &format!("user {id}"), Some(&old), Some(&new), now).await?;
     Ok((after, ended))
 }
 
@@ -333,20 +326,17 @@ impl AccountStore<'_> {
         required: bool,
     ) -> Result<Option<StaffPolicy>, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now;
         // This locks the row.
         let next =
             "UPDATE staff_policy SET version = version + 1 WHERE id = 1 RETURNING second_factor_required, version";
         let next = tx.one(query!(next), policy).await?;
-        if versions.is_some_and(|versions| !versions.contains(&(next.version - 1))) {
+        if is_outdated(next.version - 1, versions) {
             return Ok(None);
         }
         tx.run(query!("UPDATE staff_policy SET second_factor_required = $1 WHERE id = 1"; required)).await?;
         let before = json!({"second_factor": next.second_factor_required});
         let after = json!({"second_factor": required});
-        audit_log::log(&mut tx, &actor.name, AuditAction::StaffPolicy, "staff", Some(&before), Some(&after), now)
-            .await?;
-        tx.commit().await?;
-        Ok(Some(StaffPolicy { second_factor_required: required, ..next }))
+        tx.log(&actor.name, AuditAction::StaffPolicy, "staff", Some(&before), Some(&after), tx.now).await?;
+        tx.commit_and(Some(StaffPolicy { second_factor_required: required, ..next })).await
     }
 }

@@ -8,8 +8,8 @@ use sqlx::any::AnyRow;
 use crate::accounts::{self, credentials, log_own_change, sessions};
 use crate::mail::{NewMail, notify, write};
 use crate::{
-    AccountChangeRefusal, AccountStore, Actor, CredentialStore, Revocation, SessionRow, StoreError, Tx, User,
-    audit_log, column, row,
+    AccountChangeRefusal, AccountStore, Actor, CredentialStore, Revocation, SessionRow, StoreError, Tx, User, column,
+    row,
 };
 use domain::{AuditAction, Locale, MailAddress, MailKind, Role, UserId};
 
@@ -71,16 +71,14 @@ impl AccountStore<'_> {
     /// Records that the owner of an address has confirmed it. Returns `false` if another address was entered since, or
     /// if an account was registered with it.
     pub async fn verify_contact(self, id: &str, address: &MailAddress) -> Result<bool, StoreError> {
-        let now = self.now().await?.as_millisecond();
         let sql = "UPDATE registration_contacts SET verified_at_ms = COALESCE(verified_at_ms, $3)
              WHERE id = $1 AND address = $2";
-        Ok(self.changed(query!(sql; id, address.as_str(), now)).await? == 1)
+        Ok(self.changed(query!(sql; id, address.as_str(), self.now().await?)).await? == 1)
     }
 
     /// Deletes addresses of expired challenges, which are refused anyway.
     pub async fn purge_contacts(self) -> Result<(), StoreError> {
-        let now = self.now().await?.as_millisecond();
-        self.run(query!("DELETE FROM registration_contacts WHERE expires_at_ms <= $1"; now)).await
+        self.run(query!("DELETE FROM registration_contacts WHERE expires_at_ms <= $1"; self.now().await?)).await
     }
 }
 
@@ -93,8 +91,7 @@ pub(super) async fn hand_over(
     device: RegistrationDevice<'_>,
 ) -> Result<bool, sqlx::Error> {
     let sql = "DELETE FROM registration_contacts WHERE id = $1 AND address = $2 AND verified_at_ms IS NOT NULL";
-    let query = query!(sql; &contact.id, contact.address.as_str());
-    if tx.changed(query).await? == 0 {
+    if tx.changed(query!(sql; &contact.id, contact.address.as_str())).await? == 0 {
         return Ok(false);
     }
     let sql =
@@ -171,8 +168,7 @@ impl AccountStore<'_> {
         let sql = "SELECT 1 FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
         let is_taken = tx.exists(query!(sql; address.key(), user.id)).await?;
         let pending = "SELECT 1 FROM mail_addresses WHERE user_id = $1 AND pending = $2 AND verification = $3";
-        let pending = query!(pending; user.id, address.as_str(), number);
-        if is_taken || !tx.exists(pending).await? {
+        if is_taken || !tx.exists(query!(pending; user.id, address.as_str(), number)).await? {
             return Ok(false);
         }
         notify(&mut tx, user.id, MailKind::AddressChanged, json!({})).await?;
@@ -182,8 +178,7 @@ impl AccountStore<'_> {
         tx.run(query!(sql; user.id, address.key(), now)).await?;
         credentials::remember_devices(&mut tx, user.id, sessions).await?;
         log_own_change(&mut tx, user, AuditAction::VerifyMail, now).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     /// Removes both addresses of an account. The verified one gets a notice.
@@ -232,16 +227,14 @@ impl CredentialStore<'_> {
     pub async fn send_access(self, user: UserId, kind: MailKind, locale: Locale) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let sent = send_access(&mut tx, user, kind, Some(locale)).await?;
-        tx.commit().await?;
-        Ok(sent)
+        tx.commit_and(sent).await
     }
 
     /// Ends the link or the code with this number. `false` if it was used, or is not the latest.
     pub async fn spend_access(self, user: UserId, number: i64) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let spent = spend_access(&mut tx, user, number).await?;
-        tx.commit().await?;
-        Ok(spent)
+        tx.commit_and(spent).await
     }
 
     /// Starts a recovery like [`CredentialStore::send_access`], but on behalf of a member of the staff, for shoppers only, and in the account's
@@ -268,18 +261,8 @@ impl CredentialStore<'_> {
         if !send_access(&mut tx, id, MailKind::Recovery, None).await? {
             return Ok(StaffRecovery::NoAddress);
         }
-        audit_log::log::<Value>(
-            &mut tx,
-            &actor.name,
-            AuditAction::StartRecovery,
-            &format!("user {id}"),
-            None,
-            None,
-            now,
-        )
-        .await?;
-        tx.commit().await?;
-        Ok(StaffRecovery::Started)
+        tx.log::<Value>(&actor.name, AuditAction::StartRecovery, &format!("user {id}"), None, None, now).await?;
+        tx.commit_and(StaffRecovery::Started).await
     }
 
     /// Sets the password of an account by the link with this number, and ends all its sessions. `None` if the link was
@@ -305,8 +288,7 @@ impl CredentialStore<'_> {
         let ended = sessions::end_all(&mut tx, revocation, user.id, now).await?;
         notify(&mut tx, user.id, MailKind::PasswordChanged, json!({})).await?;
         log_own_change(&mut tx, user, AuditAction::RecoverPassword, now).await?;
-        tx.commit().await?;
-        Ok(Some(ended))
+        tx.commit_and(Some(ended)).await
     }
 }
 

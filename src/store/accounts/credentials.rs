@@ -44,8 +44,7 @@ impl CredentialStore<'_> {
         let kind = if replaces { MailKind::SecondFactorReplaced } else { MailKind::SecondFactorOn };
         mail::notify(&mut tx, user.id, kind, json!({})).await?;
         log_own_change(&mut tx, user, AuditAction::SetSecondFactor, now).await?;
-        tx.commit().await?;
-        Ok(ended)
+        tx.commit_and(ended).await
     }
 
     /// Removes the secret and the recovery codes. Ends all sessions but `keep`.
@@ -65,8 +64,7 @@ impl CredentialStore<'_> {
         }
         mail::notify(&mut tx, user.id, MailKind::SecondFactorOff, json!({})).await?;
         log_own_change(&mut tx, user, AuditAction::RemoveSecondFactor, now).await?;
-        tx.commit().await?;
-        Ok(ended)
+        tx.commit_and(ended).await
     }
 
     /// The encrypted secrets of users after `after`, by id. Reads the table of users along its key.
@@ -96,8 +94,7 @@ impl CredentialStore<'_> {
             return Ok(false);
         }
         mail::notify(&mut tx, user, MailKind::RecoveryCodeUsed, json!({})).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     pub async fn recovery_codes_left(self, user: UserId) -> Result<i64, StoreError> {
@@ -158,11 +155,7 @@ pub enum PasskeyUse {
     Gone,
 }
 
-macro_rules! columns {
-    () => {
-        "id, user_id, credential_id, public_key, sign_count, name, created_at_ms, used_at_ms"
-    };
-}
+column_list!(columns: "id, user_id, credential_id, public_key, sign_count, name, created_at_ms, used_at_ms");
 
 fn passkey(row: &AnyRow) -> Result<Passkey, sqlx::Error> {
     read!(row => Passkey {
@@ -214,8 +207,7 @@ impl CredentialStore<'_> {
             return Ok(PasskeyAddition::Taken);
         }
         log_own_change(&mut tx, user, AuditAction::AddPasskey, now).await?;
-        tx.commit().await?;
-        Ok(PasskeyAddition::Added)
+        tx.commit_and(PasskeyAddition::Added).await
     }
 
     /// Removes a passkey of a user. Returns `false` if the user has no such passkey.
@@ -226,8 +218,7 @@ impl CredentialStore<'_> {
             return Ok(false);
         }
         log_own_change(&mut tx, user, AuditAction::RemovePasskey, now).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     /// Records a use: spends the challenge and sets the new counter, or changes nothing.
@@ -250,8 +241,7 @@ impl CredentialStore<'_> {
             return Ok(PasskeyUse::Copied);
         }
         tx.run(query!("UPDATE passkeys SET sign_count = $2 WHERE id = $1"; id, sign_count)).await?;
-        tx.commit().await?;
-        Ok(PasskeyUse::Used)
+        tx.commit_and(PasskeyUse::Used).await
     }
 }
 
@@ -285,8 +275,7 @@ impl CredentialStore<'_> {
             };
             set_count(&mut tx, &count.key, ahead).await?;
         }
-        tx.commit().await?;
-        Ok(None)
+        tx.commit_and(None).await
     }
 
     /// Takes a guess out of each of the counts.
@@ -302,8 +291,7 @@ impl CredentialStore<'_> {
     /// Deletes counts that have their full allowance.
     pub async fn purge_guesses(self) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now.as_millisecond();
-        tx.run(query!("DELETE FROM guesses WHERE restored_at_ms <= $1"; now)).await?;
+        tx.run(query!("DELETE FROM guesses WHERE restored_at_ms <= $1"; tx.now)).await?;
         Ok(tx.commit().await?)
     }
 }

@@ -382,8 +382,7 @@ impl AccountStore<'_> {
         for order in tx.all(query!("SELECT id FROM orders WHERE user_id = $1"; id), column("id")).await? {
             tx.changes.edited(order);
         }
-        tx.commit().await?;
-        Ok(DeletionOutcome::Done(ended))
+        tx.commit_and(DeletionOutcome::Done(ended)).await
     }
 }
 

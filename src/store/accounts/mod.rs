@@ -20,7 +20,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::pool::Connection;
-use crate::{AccountStore, StoreError, Tx, audit_log, column, escaped_pattern, linked_accounts, pair, row};
+use crate::{AFTER_ALL, AccountStore, StoreError, Tx, column, escaped_pattern, linked_accounts, pair, row};
 use contacts::{RegistrationContact, RegistrationDevice};
 use credentials::{lock_count, set_count};
 use domain::{AuditAction, LinkDigest, Role, UserId};
@@ -114,14 +114,10 @@ impl UserSearch {
     }
 }
 
-macro_rules! columns {
-    () => {
-        "id, username, password_hash, role, created_at_ms, logged_in_at_ms, blocked_at_ms, blocked_reason,
-         deleted_at_ms, must_change_password, password_expires_at_ms, second_factor, external_id,
-         version,
-         (SELECT COUNT(*) FROM passkeys WHERE passkeys.user_id = users.id) AS passkeys"
-    };
-}
+column_list!(columns: "id, username, password_hash, role, created_at_ms, logged_in_at_ms, blocked_at_ms, blocked_reason,
+    deleted_at_ms, must_change_password, password_expires_at_ms, second_factor, external_id,
+    version,
+    (SELECT COUNT(*) FROM passkeys WHERE passkeys.user_id = users.id) AS passkeys");
 
 fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
     read!(row => User {
@@ -152,7 +148,7 @@ async fn log_own_change(tx: &mut Tx, user: &User, action: AuditAction, now: Time
     if !user.role.is_staff() {
         return Ok(());
     }
-    audit_log::log::<serde_json::Value>(tx, &user.username, action, &format!("user {}", user.id), None, None, now).await
+    tx.log::<serde_json::Value>(&user.username, action, &format!("user {}", user.id), None, None, now).await
 }
 
 #[boxed]
@@ -161,8 +157,7 @@ impl AccountStore<'_> {
     pub async fn add_user(self, user: &User) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let added = add(&mut tx, user).await?;
-        tx.commit().await?;
-        Ok(added)
+        tx.commit_and(added).await
     }
 
     /// Like [`AccountStore::add_user`], for an account that registers. `links` are for finding linked accounts; `contact` is
@@ -183,8 +178,7 @@ impl AccountStore<'_> {
         {
             return Ok(RegisterOutcome::ContactTaken);
         }
-        tx.commit().await?;
-        Ok(RegisterOutcome::Added)
+        tx.commit_and(RegisterOutcome::Added).await
     }
 
     /// The names of users. Deleted users are missing.
@@ -227,8 +221,7 @@ impl AccountStore<'_> {
             "SELECT {} FROM users WHERE {condition} AND rehearsal IS NULL ORDER BY {order} LIMIT $1",
             columns!()
         );
-        // "g" sorts after every UUID.
-        let first = if *search == UserSearch::All { "g" } else { "" };
+        let first = if *search == UserSearch::All { AFTER_ALL } else { "" };
         let before = before.map_or_else(|| first.to_owned(), |id| id.to_string());
         let mut query = query!(AssertSqlSafe(sql); limit, before);
         if let UserSearch::Named(name) = search {
@@ -364,22 +357,19 @@ impl AccountStore<'_> {
         {
             return Ok(CountOutcome::Spent);
         }
-        tx.commit().await?;
-        Ok(CountOutcome::Counted)
+        tx.commit_and(CountOutcome::Counted).await
     }
 
     /// Marks what works once as spent until it expires. Returns `false` if it was spent before.
     pub async fn spend(self, id: &str, expires_at: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let is_first = spend(&mut tx, id, expires_at).await?;
-        tx.commit().await?;
-        Ok(is_first)
+        tx.commit_and(is_first).await
     }
 
     /// Deletes expired challenges, which are refused anyway.
     pub async fn purge_spent_proofs(self) -> Result<(), StoreError> {
-        let now = self.now().await?.as_millisecond();
-        self.run(query!("DELETE FROM spent_proofs WHERE expires_at_ms <= $1"; now)).await
+        self.run(query!("DELETE FROM spent_proofs WHERE expires_at_ms <= $1"; self.now().await?)).await
     }
 }
 

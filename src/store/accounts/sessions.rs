@@ -10,7 +10,7 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use super::credentials;
-use crate::{SessionStore, StoreError, Tx, User, audit_log, bound, column, padded};
+use crate::{SessionStore, StoreError, Tx, User, bound, column, padded};
 use domain::{AuditAction, UserId};
 
 /// A new session.
@@ -68,19 +68,9 @@ impl SessionStore<'_> {
         if user.role.is_staff() {
             let details = json!({"address": session.address, "agent": session.agent});
             let subject = format!("user {}", user.id);
-            audit_log::log(
-                &mut tx,
-                &user.username,
-                AuditAction::LogIn,
-                &subject,
-                None,
-                Some(&details),
-                session.issued_at,
-            )
-            .await?;
+            tx.log(&user.username, AuditAction::LogIn, &subject, None, Some(&details), session.issued_at).await?;
         }
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     /// Sessions of a user that have not expired, the latest first.
@@ -108,10 +98,8 @@ impl SessionStore<'_> {
     /// Records that the holder of a session has proved to be its owner. Returns `false` if the session has ended.
     pub async fn prove_session(self, session: Uuid) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let query = query!("UPDATE sessions SET proved_at_ms = $2 WHERE id = $1"; session, tx.now);
-        let proved = tx.changed(query).await?;
-        tx.commit().await?;
-        Ok(proved == 1)
+        let proved = tx.changed(query!("UPDATE sessions SET proved_at_ms = $2 WHERE id = $1"; session, tx.now)).await?;
+        tx.commit_and(proved == 1).await
     }
 
     /// Stores when sessions were last used, in the database's time, in the order of their ids and a bounded number per
@@ -143,8 +131,7 @@ impl SessionStore<'_> {
         let number = next_number(&mut tx).await?;
         tx.run(query!("DELETE FROM sessions WHERE id = $1"; session)).await?;
         let ended = write(&mut tx, Revocation { subject: session, revoked_until: ahead_of(now), number }).await?;
-        tx.commit().await?;
-        Ok(ended)
+        tx.commit_and(ended).await
     }
 
     /// Ends all sessions of a user.
@@ -152,8 +139,7 @@ impl SessionStore<'_> {
         let mut tx = self.begin().await?;
         let number = next_number(&mut tx).await?;
         let ended = end_all(&mut tx, number, user, now).await?;
-        tx.commit().await?;
-        Ok(ended)
+        tx.commit_and(ended).await
     }
 
     /// Revocations after `number`, in order.

@@ -242,8 +242,7 @@ impl Snapshot {
     async fn add_busy(&mut self, sums: &mut [i64; BUSY.len()], step: &Step<String>) -> Result<(), StoreError> {
         let sql = "SELECT account, CAST(SUM(amount) AS BIGINT) AS total FROM wallet_entries
              WHERE transfer_id > $1 AND transfer_id <= $2 AND account IN ('provider', 'shop') GROUP BY account";
-        let query = query!(sql; &step.after, &step.upto);
-        let found = self.all(query, pair::<String, i64>("account", "total")).await?;
+        let found = self.all(query!(sql; &step.after, &step.upto), pair::<String, i64>("account", "total")).await?;
         for (account, total) in found {
             for (busy, sum) in BUSY.iter().zip(sums.iter_mut()) {
                 *sum += if busy.to_string() == account { total } else { 0 };

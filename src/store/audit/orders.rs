@@ -66,8 +66,7 @@ impl Snapshot {
 
     async fn add_up(&mut self, mut steps: Steps<String>, sql: String, to: &mut Totals) -> Result<(), StoreError> {
         while let Some(step) = steps.next(self).await? {
-            let query = query!(AssertSqlSafe(sql.as_str()); &step.after, &step.upto);
-            for (key, count) in self.all(query, count).await? {
+            for (key, count) in self.all(query!(AssertSqlSafe(sql.as_str()); &step.after, &step.upto), count).await? {
                 to.entry(key).or_default().add(count.orders, count.units);
             }
         }
@@ -97,8 +96,7 @@ impl Snapshot {
     }
 
     async fn sold(&mut self) -> Result<Vec<(SaleId, i64)>, StoreError> {
-        let query = query!("SELECT id, sold FROM sales ORDER BY id");
-        self.all(query, pair("id", "sold")).await
+        self.all(query!("SELECT id, sold FROM sales ORDER BY id"), pair("id", "sold")).await
     }
 
     /// Describes users with more than one live order of a sale. The unique index should make this impossible.

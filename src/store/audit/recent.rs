@@ -57,8 +57,7 @@ impl AuditStore<'_> {
         let sql = "SELECT DISTINCT sale_id FROM orders WHERE id > $1 AND id <= $2";
         let mut steps = Steps::over("orders", "id").within(orders.clone());
         while let Some(step) = steps.next(&mut snapshot).await? {
-            let query = query!(sql; &step.after, &step.upto);
-            sales.extend(snapshot.all(query, column::<SaleId>("sale_id")).await?);
+            sales.extend(snapshot.all(query!(sql; &step.after, &step.upto), column::<SaleId>("sale_id")).await?);
         }
         Ok(Some(Recent { since, sales, of_sales: all.len(), orders, payments }))
     }
@@ -83,8 +82,7 @@ impl Snapshot {
         loop {
             let sql = "SELECT id, position, orders FROM order_changes WHERE position IS NOT NULL AND position < $1
                  ORDER BY position DESC LIMIT $2";
-            let query = query!(sql; before, PAGE_SIZE as i64);
-            match self.page_of_changes(query, &first, &mut found).await? {
+            match self.page_of_changes(query!(sql; before, PAGE_SIZE as i64), &first, &mut found).await? {
                 Some((id, position)) if id >= first => before = position,
                 _ => return Ok(found),
             }

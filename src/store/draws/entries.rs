@@ -6,7 +6,6 @@ use boxed::boxed;
 use serde_json::json;
 use sqlx::any::AnyRow;
 
-use crate::audit_log::log;
 use crate::draws::lock;
 use crate::{DrawStore, ListLock, StoreError, Tx, column, deposits, pair, row, sales};
 use domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
@@ -46,11 +45,7 @@ pub enum ExcludeOutcome {
     NoSuchEntry,
 }
 
-macro_rules! columns {
-    () => {
-        "entry, user_id, entered_at_ms, state, reason, rank, order_id"
-    };
-}
+column_list!(columns: "entry, user_id, entered_at_ms, state, reason, rank, order_id");
 
 pub(crate) fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
     read!(row => DrawEntry { id: "entry", user_id, entered_at: "entered_at_ms", state, reason, rank, order_id })
@@ -88,14 +83,12 @@ impl DrawStore<'_> {
         let sql =
             "INSERT INTO draw_entries (sale_id, user_id, entry, entered_at_ms, state) VALUES ($1, $2, $3, $4, 'in')
              ON CONFLICT (sale_id, user_id) DO UPDATE SET state = 'in' WHERE draw_entries.state = 'withdrawn'";
-        let query = query!(sql; sale, user, id, tx.now);
-        let written = tx.changed(query).await?;
+        let written = tx.changed(query!(sql; sale, user, id, tx.now)).await?;
         let own = tx.one(query!(OWN; sale, user), entry).await?;
         if !deposits::take(&mut tx, sale, open.deposit, &[user]).await?.is_empty() {
             return Ok(EnterOutcome::DepositNeeded);
         }
-        tx.commit().await?;
-        Ok(if written == 1 { EnterOutcome::Entered(own) } else { EnterOutcome::Known(own) })
+        tx.commit_and(if written == 1 { EnterOutcome::Entered(own) } else { EnterOutcome::Known(own) }).await
     }
 
     /// Takes an entry back if the sale is open. Safe to repeat.
@@ -110,8 +103,7 @@ impl DrawStore<'_> {
         tx.run(query!(sql; sale, user)).await?;
         let is_known = tx.exists(query!(OWN; sale, user)).await?;
         deposits::withdraw(&mut tx, sale, user).await?;
-        tx.commit().await?;
-        Ok(if is_known { WithdrawOutcome::Done } else { WithdrawOutcome::NoSuchEntry })
+        tx.commit_and(if is_known { WithdrawOutcome::Done } else { WithdrawOutcome::NoSuchEntry }).await
     }
 
     /// Excludes an entry if the list is not locked yet, with a line in the audit log.
@@ -132,11 +124,9 @@ impl DrawStore<'_> {
         let user: Option<UserId> = tx.optional(query!(sql; sale, id, reason), column("user_id")).await?;
         let Some(user) = user else { return Ok(ExcludeOutcome::NoSuchEntry) };
         let after = json!({"entry": id.to_string(), "user_id": user, "reason": reason});
-        let now = tx.now;
-        log(&mut tx, actor, AuditAction::Exclude, &format!("sale {sale}"), None, Some(&after), now).await?;
+        tx.log(actor, AuditAction::Exclude, &format!("sale {sale}"), None, Some(&after), tx.now).await?;
         deposits::withdraw(&mut tx, sale, user).await?;
-        tx.commit().await?;
-        Ok(ExcludeOutcome::Done)
+        tx.commit_and(ExcludeOutcome::Done).await
     }
 
     /// The number of excluded entries by reason.

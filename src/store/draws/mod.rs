@@ -119,13 +119,9 @@ impl Draw {
     }
 }
 
-macro_rules! columns {
-    () => {
-        "sale_id, state, secret, rules, lock_at_ms, locked_at_ms, root, entries, round_changes, signature, \
-         drawn_at_ms, proof, next_rank, called_off_at_ms, called_off_reason, told_until, change_told_until, \
-         result_told_until"
-    };
-}
+column_list!(columns: "sale_id, state, secret, rules, lock_at_ms, locked_at_ms, root, entries, round_changes,
+     signature, drawn_at_ms, proof, next_rank, called_off_at_ms, called_off_reason, told_until, change_told_until,
+     result_told_until");
 
 /// Selects draws whose list is final.
 const ALL_LOCKED: &str = select!(columns, "FROM draws WHERE state IN ('locked', 'drawn', 'settled') ORDER BY sale_id");
@@ -199,8 +195,7 @@ async fn call_off(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<()
     tx.lock_list(ListLock::Exclusive, after.id).await?;
     let sql = "UPDATE draws SET state = $2, called_off_at_ms = $4, told_until = '' WHERE sale_id = $1 AND state = $3";
     let (called_off, announced) = (DrawState::CalledOff.as_str(), DrawState::Announced.as_str());
-    let query = query!(sql; after.id, called_off, announced, tx.now);
-    tx.run(query).await
+    tx.run(query!(sql; after.id, called_off, announced, tx.now)).await
 }
 
 /// Deletes the draw of a draft that is deleted.

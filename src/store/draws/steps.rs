@@ -11,7 +11,6 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::accounts::is_closed;
-use crate::audit_log::log;
 use crate::draws::{Draw, entries, lock};
 use crate::orders::intake::sell;
 use crate::sales::changes::touch;
@@ -60,8 +59,7 @@ impl DrawStore<'_> {
                AND (draws.state <> 'drawn' OR (sales.sold < sales.total AND next_rank < entries) OR NOT EXISTS
                  (SELECT 1 FROM orders WHERE orders.sale_id = draws.sale_id AND orders.status = 'unpaid'))
              ORDER BY draws.sale_id";
-        let now = self.now().await?.as_millisecond();
-        self.all(query!(sql; now), column("sale_id")).await
+        self.all(query!(sql; self.now().await?), column("sale_id")).await
     }
 
     /// Locks the list of entries: stores its root and its length. `None` if it is not time for this.
@@ -83,10 +81,8 @@ impl DrawStore<'_> {
             ..draw
         };
         let sql = "UPDATE draws SET state = $2, locked_at_ms = $3, root = $4, entries = $5 WHERE sale_id = $1";
-        let query = query!(sql; id, locked.state, tx.now, &locked.root, locked.entries);
-        tx.run(query).await?;
-        tx.commit().await?;
-        Ok(Some(locked))
+        tx.run(query!(sql; id, locked.state, tx.now, &locked.root, locked.entries)).await?;
+        tx.commit_and(Some(locked)).await
     }
 
     /// Stores the verified signature of the public round. Returns `false` if the draw does not wait for it, or waits for
@@ -103,9 +99,8 @@ impl DrawStore<'_> {
             return Ok(false);
         }
         let (now, after) = (tx.now, json!({"round": given.round, "signature": signature}));
-        log(&mut tx, actor, AuditAction::Draw, &format!("sale {id}"), None, Some(&after), now).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.log(actor, AuditAction::Draw, &format!("sale {id}"), None, Some(&after), now).await?;
+        tx.commit_and(true).await
     }
 
     /// Writes the ranks, from 0, of the entries of a locked list. `order` has the entries in the order in which they
@@ -168,8 +163,7 @@ impl DrawStore<'_> {
         let next_rank = last.rank + 1;
         let orders = offer(&mut tx, &sale, &turns).await?;
         tx.run(query!("UPDATE draws SET next_rank = $2 WHERE sale_id = $1"; id, next_rank)).await?;
-        tx.commit().await?;
-        Ok(Offered { orders, skipped: turns.len() - orders, is_settled: false })
+        tx.commit_and(Offered { orders, skipped: turns.len() - orders, is_settled: false }).await
     }
 
     /// Retires the sales of draws that are over.
@@ -248,15 +242,13 @@ impl DrawStore<'_> {
         let sql = "UPDATE draws SET state = $2, called_off_at_ms = $3, called_off_reason = $4, told_until = '',
                change_told_until = NULL
              WHERE sale_id = $1 AND state = 'locked' AND signature IS NULL";
-        let query = query!(sql; id, DrawState::CalledOff, tx.now, reason);
-        if tx.changed(query).await? == 0 {
+        if tx.changed(query!(sql; id, DrawState::CalledOff, tx.now, reason)).await? == 0 {
             return Ok(false);
         }
         let (now, round) = (tx.now, draw.round().map(|round| round.round));
         let after = json!({"round": round, "reason": reason});
-        log(&mut tx, actor, AuditAction::CallOffDraw, &format!("sale {id}"), None, Some(&after), now).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.log(actor, AuditAction::CallOffDraw, &format!("sale {id}"), None, Some(&after), now).await?;
+        tx.commit_and(true).await
     }
 
     /// Replaces the overdue public round of a draw by the later one that follows from the present time. Returns `false`
@@ -277,10 +269,8 @@ impl DrawStore<'_> {
         let changes = json!([&draw.changes[..], &[change]].concat()).to_string();
         let sql = "UPDATE draws SET round_changes = $2, change_told_until = '' WHERE sale_id = $1";
         tx.run(query!(sql; id, changes)).await?;
-        let now = tx.now;
-        log(&mut tx, actor, AuditAction::ChangeRound, &format!("sale {id}"), None, Some(&after), now).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.log(actor, AuditAction::ChangeRound, &format!("sale {id}"), None, Some(&after), tx.now).await?;
+        tx.commit_and(true).await
     }
 
     /// Sales whose draw was called off, awaits a later round or was held, and whose entrants are not all told.
@@ -322,7 +312,6 @@ impl DrawStore<'_> {
         let is_done = last.is_none();
         let sql = format!("UPDATE draws SET {column} = $2 WHERE sale_id = $1");
         tx.run(query!(AssertSqlSafe(sql); id, last)).await?;
-        tx.commit().await?;
-        Ok(is_done)
+        tx.commit_and(is_done).await
     }
 }

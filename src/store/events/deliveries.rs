@@ -7,11 +7,10 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use uuid::{NoContext, Uuid};
+use uuid::Uuid;
 
 use super::{BATCH_SIZE, Endpoint, tell_owners};
-use crate::audit_log::log;
-use crate::{Bound, EventStore, StoreError, bound, column, for_ids, list, row};
+use crate::{AFTER_ALL, Bound, EventStore, StoreError, bound, column, for_ids, id_at, list, row};
 use domain::AuditAction;
 use domain::event::{DeliveryState, EndpointState, EventKind};
 use domain::ids::first_id_of;
@@ -82,8 +81,7 @@ impl EventStore<'_> {
     pub async fn endpoints_due(self) -> Result<Vec<String>, StoreError> {
         let sql = "SELECT id FROM event_endpoints WHERE state = 'on' AND EXISTS (SELECT 1 FROM event_deliveries
              WHERE endpoint_id = event_endpoints.id AND state = 'waiting' AND next_attempt_at_ms <= $1) ORDER BY id";
-        let now = self.now().await?.as_millisecond();
-        self.all(query!(sql; now), column("id")).await
+        self.all(query!(sql; self.now().await?), column("id")).await
     }
 
     /// Events that are due at an endpoint, the longest due first.
@@ -151,21 +149,17 @@ impl EventStore<'_> {
         let sql = "INSERT INTO event_attempts (id, endpoint_id, event_id, at_ms, took_ms, status, answer)
              SELECT $3, endpoint_id, event_id, CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), $7
              FROM event_deliveries WHERE endpoint_id = $1 AND event_id = $2";
-        let seconds = u64::try_from(result.at.as_second()).unwrap_or_default();
-        let nanos = result.at.subsec_nanosecond().unsigned_abs();
-        let id = Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos));
-        let query = query!(sql; &endpoint.id, &event.id, id, result.at, result.took.as_millis() as i64, result.status,
-            &result.answer);
+        let query = query!(sql; &endpoint.id, &event.id, id_at(result.at), result.at, result.took.as_millis() as i64,
+            result.status, &result.answer);
         tx.run(query).await?;
         if is_disabled {
             let after = super::record(&Endpoint { state: EndpointState::Disabled, ..endpoint.clone() });
             let subject = format!("endpoint {}", endpoint.id);
-            log(&mut tx, SHOP, AuditAction::EditEndpoint, &subject, Some(&super::record(endpoint)), Some(&after), now)
+            tx.log(SHOP, AuditAction::EditEndpoint, &subject, Some(&super::record(endpoint)), Some(&after), now)
                 .await?;
             tell_owners(&mut tx, endpoint).await?;
         }
-        tx.commit().await?;
-        Ok(is_disabled)
+        tx.commit_and(is_disabled).await
     }
 
     /// How many events wait for endpoints that are on, up to ten thousand.
@@ -185,8 +179,7 @@ impl EventStore<'_> {
         let sql = "SELECT event_id, kind, subject, sequence, created_at_ms, state, attempts, next_attempt_at_ms
              FROM event_deliveries JOIN events ON events.id = event_id
              WHERE endpoint_id = $1 AND event_id < $2 ORDER BY event_id DESC LIMIT $3";
-        // "g" sorts after every UUID.
-        let mut deliveries = self.all(query!(sql; endpoint, before.unwrap_or("g"), limit), delivery).await?;
+        let mut deliveries = self.all(query!(sql; endpoint, before.unwrap_or(AFTER_ALL), limit), delivery).await?;
         let mut logs: HashMap<String, Vec<AttemptResult>> = HashMap::new();
         let ids: Vec<String> = deliveries.iter().map(|delivery| delivery.event.clone()).collect();
         let sql = "SELECT event_id, at_ms, took_ms, status, answer FROM event_attempts
@@ -265,8 +258,7 @@ impl EventStore<'_> {
         for query in for_ids(sql, &values![&endpoint.id, tx.now], events) {
             count += tx.changed(query).await? as i64;
         }
-        tx.commit().await?;
-        Ok(count)
+        tx.commit_and(count).await
     }
 }
 

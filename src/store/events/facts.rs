@@ -247,8 +247,7 @@ pub(super) async fn begin(tx: &mut Tx) -> Result<(), sqlx::Error> {
     // The revision is read before the sales, so that a change in between is compared.
     let sql = "UPDATE event_cursor SET position = (SELECT numbered FROM order_feed WHERE id = 1), since_ms = $1,
          revision = (SELECT revision FROM catalogue WHERE id = 1)";
-    let query = query!(sql; tx.now);
-    tx.run(query).await?;
+    tx.run(query!(sql; tx.now)).await?;
     let sql = "INSERT INTO event_sales (sale_id, state, closes_at_ms, sequence)
          SELECT id, state, closes_at_ms, 0 FROM sales WHERE shadow = 0 AND retired_at_ms IS NULL
          ON CONFLICT (sale_id) DO UPDATE SET state = excluded.state, closes_at_ms = excluded.closes_at_ms";

@@ -8,10 +8,9 @@ use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
-use uuid::{NoContext, Uuid};
+use uuid::Uuid;
 
-use crate::audit_log::log;
-use crate::{EventStore, StoreError, Tx, column, for_rows, row};
+use crate::{EventStore, StoreError, Tx, column, for_rows, id_at, row};
 pub use facts::Followed;
 
 use domain::event::{EndpointState, EventChoice, EventKind};
@@ -22,7 +21,7 @@ use domain::{AuditAction, MailKind, UserId};
 pub const MAX_ENDPOINTS: i64 = 20;
 /// How long events can be read and replayed.
 pub const KEEP_EVENTS: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
-/// Rows per statement that deletes or replays.
+/// Events per statement that replays them.
 const BATCH_SIZE: i64 = 1000;
 
 /// A program of the merchant that gets events.
@@ -50,11 +49,9 @@ pub struct EndpointEdit {
     pub is_on: Option<bool>,
 }
 
-macro_rules! columns {
-    () => {
-        "id, url, kinds, state, secret, previous_secret, previous_until_ms, created_at_ms, failing_since_ms"
-    };
-}
+column_list!(
+    columns: "id, url, kinds, state, secret, previous_secret, previous_until_ms, created_at_ms, failing_since_ms"
+);
 
 fn endpoint(row: &AnyRow) -> Result<Endpoint, sqlx::Error> {
     let kinds = row::text(row, "kinds")?;
@@ -86,10 +83,7 @@ struct NewEvent {
 
 impl NewEvent {
     fn new(tx: &Tx, kind: EventKind, (subject, sequence): (String, i64), fact: String, data: Value) -> NewEvent {
-        let seconds = u64::try_from(tx.now.as_second()).unwrap_or_default();
-        let nanos = tx.now.subsec_nanosecond().unsigned_abs();
-        let id = Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos));
-        NewEvent { id, kind, subject, sequence, fact, at: tx.now, data }
+        NewEvent { id: id_at(tx.now), kind, subject, sequence, fact, at: tx.now, data }
     }
 
     fn body(&self) -> String {
@@ -148,11 +142,9 @@ impl EventStore<'_> {
         }
         let sql = "INSERT INTO event_endpoints (id, url, kinds, state, secret, created_at_ms)
              VALUES ($1, $2, $3, $4, $5, $6)";
-        let query = query!(sql; &new.id, &new.url, new.choice.names().join(","), new.state, &new.secret, tx.now);
-        tx.run(query).await?;
+        tx.run(query!(sql; &new.id, &new.url, new.choice.names().join(","), new.state, &new.secret, tx.now)).await?;
         self.log_of(&mut tx, actor, AuditAction::AddEndpoint, &new.id, None, Some(&record(new))).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     /// Returns the endpoint after the change; `None` if there is none.
@@ -178,8 +170,7 @@ impl EventStore<'_> {
         if records.0 != records.1 {
             self.log_of(&mut tx, actor, AuditAction::EditEndpoint, id, Some(&records.0), Some(&records.1)).await?;
         }
-        tx.commit().await?;
-        Ok(Some(after))
+        tx.commit_and(Some(after)).await
     }
 
     /// Gives an endpoint a new secret. The one before signs as well until `until`.
@@ -196,8 +187,7 @@ impl EventStore<'_> {
             "UPDATE event_endpoints SET previous_secret = secret, previous_until_ms = $3, secret = $2 WHERE id = $1";
         tx.run(query!(sql; id, secret, until)).await?;
         self.log_of(&mut tx, actor, AuditAction::RotateSecret, id, None, Some(&record(&before))).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     /// Replaces the encrypted form of the same secret, whether it is the present one or the one before.
@@ -224,8 +214,7 @@ impl EventStore<'_> {
         let sql = "UPDATE event_cursor SET position = NULL WHERE NOT EXISTS (SELECT 1 FROM event_endpoints)";
         tx.run(query!(sql)).await?;
         self.log_of(&mut tx, actor, AuditAction::DeleteEndpoint, id, Some(&record(&before)), None).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     async fn log_of(
@@ -237,8 +226,7 @@ impl EventStore<'_> {
         before: Option<&Value>,
         after: Option<&Value>,
     ) -> Result<(), sqlx::Error> {
-        let now = tx.now;
-        log(tx, actor, action, &format!("endpoint {id}"), before, after, now).await
+        tx.log(actor, action, &format!("endpoint {id}"), before, after, tx.now).await
     }
 
     /// Writes a test event to one endpoint, whatever types it has. Returns its id; `None` if there is no such endpoint.
@@ -255,15 +243,13 @@ impl EventStore<'_> {
         // No endpoint chooses this type, so only this one gets it.
         write(&mut tx, &[ping]).await?;
         deliver(&mut tx, id, &[event]).await?;
-        tx.commit().await?;
-        Ok(Some(event))
+        tx.commit_and(Some(event)).await
     }
 
     /// Deletes a bounded number of old events, with their deliveries. Returns whether there may be more.
     pub async fn purge(self) -> Result<bool, StoreError> {
-        let sql = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < $1 ORDER BY id LIMIT $2)";
         let horizon = first_id_of(self.now().await? - KEEP_EVENTS);
-        Ok(self.changed(query!(sql; horizon, BATCH_SIZE)).await? == BATCH_SIZE as u64)
+        self.purge_rows(["events", "id"], "id < $1 ORDER BY id", values![horizon]).await
     }
 }
 

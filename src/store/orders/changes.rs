@@ -28,7 +28,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 use uuid::{NoContext, Uuid};
 
-use crate::{FoundOrder, OrderStore, StoreError, Tx, column, pair, row};
+use crate::{AFTER_ALL, FoundOrder, OrderStore, StoreError, Tx, column, pair, row};
 use domain::ids::first_id_of;
 use domain::{OrderId, OrderStatus, SaleId};
 
@@ -86,7 +86,8 @@ impl OrderChanges {
     }
 }
 
-fn id_at(at: jiff::Timestamp) -> Uuid {
+/// A UUID of version 7 of this time.
+pub fn id_at(at: jiff::Timestamp) -> Uuid {
     let seconds = u64::try_from(at.as_second()).unwrap_or_default();
     Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, at.subsec_nanosecond().unsigned_abs()))
 }
@@ -162,14 +163,12 @@ impl OrderStore<'_> {
         if let Some(last) = deleted.iter().max() {
             tx.run(query!("UPDATE order_feed SET purged = $1 WHERE id = 1 AND purged < $1"; last)).await?;
         }
-        tx.commit().await?;
-        Ok(deleted.len() as i64 == PURGE_SIZE)
+        tx.commit_and(deleted.len() as i64 == PURGE_SIZE).await
     }
 
     /// The last position that was deleted, and the last one that was given.
     async fn feed_bounds(self) -> Result<(i64, i64), StoreError> {
-        let query = query!("SELECT purged, numbered FROM order_feed WHERE id = 1");
-        self.one(query, pair("purged", "numbered")).await
+        self.one(query!("SELECT purged, numbered FROM order_feed WHERE id = 1"), pair("purged", "numbered")).await
     }
 
     async fn feed_rows(self, after: i64) -> Result<FeedRows, StoreError> {
@@ -191,8 +190,7 @@ impl OrderStore<'_> {
         let mut tx = self.begin().await?;
         let numbered = lock_feed(&mut tx).await?;
         let count = number(&mut tx, numbered, None, MAX_ROWS_PER_PAGE).await?;
-        tx.commit().await?;
-        Ok(count > 0)
+        tx.commit_and(count > 0).await
     }
 }
 
@@ -206,8 +204,7 @@ async fn lock_feed(tx: &mut Tx) -> Result<i64, sqlx::Error> {
 /// `horizon`. The caller has locked the feed, so each statement sees all changes that were numbered before.
 async fn number(tx: &mut Tx, last: i64, horizon: Option<&str>, limit: i64) -> Result<usize, sqlx::Error> {
     let sql = "SELECT id FROM order_changes WHERE position IS NULL AND id < $1 ORDER BY id LIMIT $2";
-    // "g" sorts after every UUID.
-    let found: Vec<Uuid> = tx.all(query!(sql; horizon.unwrap_or("g"), limit), column("id")).await?;
+    let found: Vec<Uuid> = tx.all(query!(sql; horizon.unwrap_or(AFTER_ALL), limit), column("id")).await?;
     if found.is_empty() {
         return Ok(0);
     }
@@ -341,14 +338,8 @@ impl OrderStore<'_> {
 mod tests {
     use super::*;
     use crate::Store;
+    use crate::fixture::new_store;
     use base::clock::Clock;
-
-    async fn store(clock: &Clock) -> (tempfile::TempDir, Store) {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(clock);
-        store.migrate().await.unwrap();
-        (dir, store)
-    }
 
     /// Commits a transaction that changed this many orders.
     async fn change(store: &Store, orders: usize) {
@@ -359,7 +350,7 @@ mod tests {
 
     #[tokio::test]
     async fn pages_are_bounded_in_rows_and_orders() {
-        let (_dir, store) = store(&Clock::system()).await;
+        let (_dir, store) = new_store(&Clock::system()).await;
         change(&store, 430).await;
         let (mut after, mut pages) = (0, Vec::new());
         loop {
@@ -383,7 +374,7 @@ mod tests {
     #[tokio::test]
     async fn reader_that_was_away_for_too_long_is_told_so() {
         let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH + Duration::from_secs(1_800_000_000));
-        let (_dir, store) = store(&clock).await;
+        let (_dir, store) = new_store(&clock).await;
         let next = async |after| store.orders().changed_orders(after).await.unwrap().map(|page| page.next);
         change(&store, 1).await;
         assert_eq!(next(Some(0)).await, Some(1));

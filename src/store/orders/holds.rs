@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::audit_log::log;
 use crate::{AuditReason, OrderStore, StoreError, Tx, column, mail, pair, row};
 use domain::order::{Answer, HoldEnd};
 use domain::wire::wire_enum;
@@ -43,11 +42,7 @@ pub enum AppealOutcome {
     NotHeld,
 }
 
-macro_rules! columns {
-    () => {
-        "id, order_id, reason, held_by, held_at_ms, outcome, ended_by, ended_at_ms, end_reason"
-    };
-}
+column_list!(columns: "id, order_id, reason, held_by, held_at_ms, outcome, ended_by, ended_at_ms, end_reason");
 
 fn hold(row: &AnyRow) -> Result<OrderHold, sqlx::Error> {
     let end = row::get::<Option<_>>(row, "outcome")?.map(
@@ -109,10 +104,9 @@ impl OrderStore<'_> {
     pub async fn hold(self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
-        let now = tx.now;
         let added = "INSERT INTO order_holds (id, order_id, sale_id, reason, held_by, held_at_ms)
              VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
-        if tx.changed(query!(added; Uuid::now_v7(), id, sale, reason.note, reason.actor, now)).await? == 0 {
+        if tx.changed(query!(added; Uuid::now_v7(), id, sale, reason.note, reason.actor, tx.now)).await? == 0 {
             return Ok(HoldChange::Unchanged);
         }
         let facts = json!({"sale": sale, "order": id, "reason": reason.note});
@@ -165,12 +159,10 @@ impl OrderStore<'_> {
         let Some(held) = held else { return Ok(AppealOutcome::NotHeld) };
         let sql =
             "INSERT INTO hold_appeals (id, hold_id, text, sent_at_ms) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
-        let query = query!(sql; Uuid::now_v7(), held, text, tx.now);
-        if tx.changed(query).await? == 0 {
+        if tx.changed(query!(sql; Uuid::now_v7(), held, text, tx.now)).await? == 0 {
             return Ok(AppealOutcome::AnotherWaits);
         }
-        tx.commit().await?;
-        Ok(AppealOutcome::Sent)
+        tx.commit_and(AppealOutcome::Sent).await
     }
 }
 
@@ -211,8 +203,7 @@ async fn end(
 ) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE order_holds SET outcome = $2, ended_by = $3, ended_at_ms = $4, end_reason = $5
          WHERE order_id = $1 AND ended_at_ms IS NULL RETURNING id";
-    let query = query!(sql; id, outcome, by, tx.now, reason);
-    let held: Option<String> = tx.optional(query, column("id")).await?;
+    let held: Option<String> = tx.optional(query!(sql; id, outcome, by, tx.now, reason), column("id")).await?;
     let Some(held) = held else { return Ok(false) };
     let given = match outcome {
         HoldOutcome::Released => AppealAnswer::Released,
@@ -233,8 +224,7 @@ async fn answer(
 ) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE hold_appeals SET answer = $2, answered_by = $3, answered_at_ms = $4, answer_reason = $5
          WHERE hold_id = $1 AND answered_at_ms IS NULL";
-    let query = query!(sql; hold, given, by, tx.now, reason);
-    Ok(tx.changed(query).await? > 0)
+    Ok(tx.changed(query!(sql; hold, given, by, tx.now, reason)).await? > 0)
 }
 
 /// Writes the line of the audit log, the message to the owner and the change of the order, and commits.
@@ -246,9 +236,8 @@ async fn finish(
     reason: AuditReason<'_>,
 ) -> Result<HoldChange, StoreError> {
     let now: Timestamp = tx.now;
-    log(&mut tx, reason.actor, action, &format!("order {id}"), None, Some(&after), now).await?;
+    tx.log(reason.actor, action, &format!("order {id}"), None, Some(&after), now).await?;
     mail::notify(&mut tx, owner, kind, facts).await?;
     tx.changes.edited(id);
-    tx.commit().await?;
-    Ok(HoldChange::Done)
+    tx.commit_and(HoldChange::Done).await
 }

@@ -203,8 +203,7 @@ impl OrderStore<'_> {
         if !insert(&mut tx, &orders, payment_window).await? {
             return Ok(false);
         }
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     async fn persist_one(self, r: &Reservation, payment_window: Duration) -> Result<PersistedOrder, StoreError> {
@@ -219,8 +218,7 @@ impl OrderStore<'_> {
         // Without a number: in a conflict about it this would be taken for a repeated order.
         let unpaid = NewOrder { reservation: r, number: None, price: sale.price, rejected: None };
         if fits && insert(&mut tx, &[unpaid], payment_window).await? {
-            tx.commit().await?;
-            return Ok(PersistedOrder::Created);
+            return tx.commit_and(PersistedOrder::Created).await;
         }
         if fits {
             add_sold(&mut tx, r.sale_id, -i64::from(r.quantity)).await?;
@@ -229,8 +227,7 @@ impl OrderStore<'_> {
         let rejected = NewOrder { reservation: r, number: None, price: sale.price, rejected: Some(reason) };
         insert(&mut tx, &[rejected], payment_window).await?;
         orders::add_releases(&mut tx, &[HeldUnits::of(r)]).await?;
-        tx.commit().await?;
-        Ok(PersistedOrder::Rejected)
+        tx.commit_and(PersistedOrder::Rejected).await
     }
 }
 

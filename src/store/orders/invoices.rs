@@ -5,8 +5,7 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::audit_log::log;
-use crate::{OrderStore, StoreError, column, orders, row};
+use crate::{OrderStore, StoreError, column, orders, page_below, row};
 use domain::invoice::{Invoice, InvoiceTitle};
 use domain::{AuditAction, Order, OrderId, UserId};
 
@@ -29,11 +28,7 @@ pub struct FoundInvoice {
     pub email: Option<String>,
 }
 
-macro_rules! columns {
-    () => {
-        "title, tax_number, asked_at_ms, issued_at_ms, issued_by"
-    };
-}
+column_list!(columns: "title, tax_number, asked_at_ms, issued_at_ms, issued_by");
 
 fn invoice(row: &AnyRow) -> Result<Invoice, sqlx::Error> {
     let issued_at: Option<Timestamp> = row::get(row, "issued_at_ms")?;
@@ -63,12 +58,10 @@ impl OrderStore<'_> {
         let sql = "INSERT INTO invoices (order_id, title, tax_number, asked_at_ms) VALUES ($1, $2, $3, $4)
              ON CONFLICT (order_id) DO UPDATE SET title = excluded.title, tax_number = excluded.tax_number,
                asked_at_ms = excluded.asked_at_ms WHERE invoices.issued_at_ms IS NULL";
-        let query = query!(sql; order, &to.title, &to.tax_number, tx.now);
-        if tx.changed(query).await? == 0 {
+        if tx.changed(query!(sql; order, &to.title, &to.tax_number, tx.now)).await? == 0 {
             return Ok(InvoiceOutcome::Issued);
         }
-        tx.commit().await?;
-        Ok(InvoiceOutcome::Asked)
+        tx.commit_and(InvoiceOutcome::Asked).await
     }
 
     /// Invoices that are issued or are still to be, of the newest orders first, before an order.
@@ -90,10 +83,8 @@ impl OrderStore<'_> {
             orders::columns!(),
             condition
         );
-        // "g" sorts after every UUID.
-        let before = before.map_or_else(|| "g".to_owned(), |id| id.to_string());
         self.all(
-            query!(AssertSqlSafe(sql); before, limit),
+            query!(AssertSqlSafe(sql); page_below(before), limit),
             |row| read!(row => FoundInvoice { order = orders::order(row)?, invoice = invoice(row)?, email }),
         )
         .await
@@ -108,9 +99,8 @@ impl OrderStore<'_> {
         let before = values![now, actor];
         let issued: Vec<String> = tx.all_of(sql, &before, of, column("order_id")).await?;
         for id in &issued {
-            log(&mut tx, actor, AuditAction::IssueInvoice, &format!("order {id}"), None::<&()>, None, now).await?;
+            tx.log(actor, AuditAction::IssueInvoice, &format!("order {id}"), None::<&()>, None, now).await?;
         }
-        tx.commit().await?;
-        Ok(issued.len())
+        tx.commit_and(issued.len()).await
     }
 }

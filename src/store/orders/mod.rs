@@ -26,7 +26,7 @@ use crate::pool::Connection;
 use crate::sales::add_sold;
 use crate::{
     Bound, LockPatience, OrderStore, StoreError, Tx, bound, column, for_ids, for_rows, linked_accounts, list,
-    next_attempt, pair, row, sales, staff,
+    next_attempt, page_below, pair, row, sales, staff,
 };
 use domain::order::OrderEvent;
 use domain::{Address, LinkDigest, Order, OrderId, OrderStatus, Reservation, SaleId, UserId};
@@ -105,8 +105,7 @@ impl OrderStore<'_> {
         }
         linked_accounts::note_order(&mut tx, (sale, order.user_id), links).await?;
         tx.changes.edited(id);
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     /// A user's orders with one of the statuses (any status if empty), newest first, older than the order `before`.
@@ -124,9 +123,7 @@ impl OrderStore<'_> {
             "SELECT {} FROM orders WHERE user_id = $1 AND id < $2 {with} ORDER BY id DESC LIMIT $3",
             columns!()
         );
-        // "g" sorts after every UUID.
-        let before = before.map_or_else(|| "g".to_owned(), |id| id.to_string());
-        self.all(query!(AssertSqlSafe(sql); user, before, limit), order).await
+        self.all(query!(AssertSqlSafe(sql); user, page_below(before), limit), order).await
     }
 
     /// The statuses of a user's newest orders, at most `limit` of them.
@@ -181,8 +178,7 @@ impl OrderStore<'_> {
              ORDER BY pay_by_ms LIMIT $2",
             CLOSING_TIME.as_millis()
         );
-        let now = self.now().await?.as_millisecond();
-        let query = bound(query!(AssertSqlSafe(sql); now, limit), except.iter().map(Bound::value));
+        let query = bound(query!(AssertSqlSafe(sql); self.now().await?, limit), except.iter().map(Bound::value));
         self.all(query, pair("sale_id", "id")).await
     }
 
@@ -197,8 +193,7 @@ impl OrderStore<'_> {
     ) -> Result<Vec<HeldUnits>, StoreError> {
         let mut tx = self.begin_with(patience).await?;
         let cancelled = cancel_within(&mut tx, sale, orders, reason, "").await?;
-        tx.commit().await?;
-        Ok(cancelled)
+        tx.commit_and(cancelled).await
     }
 
     /// Cancels those of these orders whose payment window is over now: it may have been extended since they were listed.
@@ -211,8 +206,7 @@ impl OrderStore<'_> {
         let mut tx = self.begin_with(patience).await?;
         let overdue = format!("AND pay_by_ms <= {}", tx.now.as_millisecond());
         let cancelled = cancel_within(&mut tx, sale, orders, "unpaid", &overdue).await?;
-        tx.commit().await?;
-        Ok(cancelled)
+        tx.commit_and(cancelled).await
     }
 }
 
@@ -300,8 +294,7 @@ impl OrderStore<'_> {
     pub async fn due_releases(self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
         let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases WHERE next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, order_id LIMIT $2";
-        let now = self.now().await?.as_millisecond();
-        self.all(query!(sql; now, limit), held_units).await
+        self.all(query!(sql; self.now().await?, limit), held_units).await
     }
 
     /// Postpones the next attempt of releases, by half a second at first and by up to eight seconds.

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
-use crate::audit_log::log;
 use crate::pool::Connection;
 use crate::{OrderStore, StoreError, Tx, mail, pair, row};
 use domain::parcel::{
@@ -167,7 +166,7 @@ async fn write_step(
     if let ParcelActor::Staff(name) = actor {
         let action = if is_moved { AuditAction::MoveParcel } else { AuditAction::CorrectParcel };
         let old = before.map(|parcel| record(parcel.state(), parcel.label()));
-        log(tx, name, action, &format!("order {id}"), old.as_ref(), Some(&record(state, label)), now).await?;
+        tx.log(name, action, &format!("order {id}"), old.as_ref(), Some(&record(state, label)), now).await?;
     }
     Ok(())
 }

@@ -15,7 +15,6 @@ use uuid::Uuid;
 
 use super::staff_actions::add_step;
 use super::{cancel_within, close_payments_of, columns, order};
-use crate::audit_log::log;
 use crate::payments::take_back_deposit;
 use crate::wallet::post;
 use crate::{AuditReason, HeldUnits, OrderStore, StoreError, Tx, column};
@@ -123,9 +122,8 @@ impl OrderStore<'_> {
         let returned = take_back_deposit(&mut tx, id).await?;
         post(&mut tx, &returned, now).await?;
         let after = json!({"sale_id": sale, "status": OrderStatus::Paid, "reference": reference});
-        log(&mut tx, actor.name, AuditAction::ConfirmReservation, &subject(id), None, Some(&after), now).await?;
-        tx.commit().await?;
-        Ok(ConfirmOutcome::Confirmed)
+        tx.log(actor.name, AuditAction::ConfirmReservation, &subject(id), None, Some(&after), now).await?;
+        tx.commit_and(ConfirmOutcome::Confirmed).await
     }
 
     /// Releases a held reservation. Returns its units if this call released them.
@@ -163,8 +161,7 @@ impl OrderStore<'_> {
         let Some(pay_by) = tx.optional(query, column("pay_by_ms")).await? else { return Ok(None) };
         tx.changes.edited(id);
         log_step(&mut tx, AuditAction::ExtendReservation, (sale, id), actor, now).await?;
-        tx.commit().await?;
-        Ok(Some(pay_by))
+        tx.commit_and(Some(pay_by)).await
     }
 }
 
@@ -183,5 +180,5 @@ async fn log_step(
     actor: ProgramActor<'_>,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    log(tx, actor.name, action, &subject(id), None, Some(&json!({"sale_id": sale})), now).await
+    tx.log(actor.name, action, &subject(id), None, Some(&json!({"sale_id": sale})), now).await
 }

@@ -9,7 +9,6 @@ use sqlx::any::AnyRow;
 use super::HeldUnits;
 use super::parcels::{self, ParcelActor};
 use super::staff_actions::{self, AuditReason, StaffAction};
-use crate::audit_log::log;
 use crate::payments::refunds::RefundRefusal;
 use crate::payments::refunds::{self, NewPartialRefund, captured};
 use crate::pool::Connection;
@@ -78,13 +77,11 @@ impl OrderStore<'_> {
             _ => None,
         };
         if let (Some((action, kind, words)), ParcelActor::Staff(name)) = (told, actor) {
-            let now = tx.now;
-            log(&mut tx, name, action, &format!("order {id}"), None, Some(&json!({"message": words})), now).await?;
+            tx.log(name, action, &format!("order {id}"), None, Some(&json!({"message": words})), tx.now).await?;
             mail::notify(&mut tx, owner, kind, json!({"sale": sale, "order": id, "words": words})).await?;
         }
         tx.changes.edited(id);
-        tx.commit().await?;
-        Ok(Ok(()))
+        tx.commit_and(Ok(())).await
     }
 }
 
@@ -177,12 +174,11 @@ pub(super) async fn end(
          RETURNING sale_id, user_id";
     let ended: Option<(SaleId, UserId)> = tx.optional(query!(sql; id), pair("sale_id", "user_id")).await?;
     let Some((sale, owner)) = ended else { return Ok(()) };
-    let now = tx.now;
     let sql = "UPDATE goods_returns SET received_by = $2, received_at_ms = $3, restocked = $4, refund_id = $5
          WHERE order_id = $1";
-    tx.run(query!(sql; id, reason.actor, now, restocked, refund)).await?;
+    tx.run(query!(sql; id, reason.actor, tx.now, restocked, refund)).await?;
     let after = json!({"amount": amount, "restocked": restocked, "reason": reason.note, "message": reason.message});
-    log(tx, reason.actor, AuditAction::ReceiveReturn, &format!("order {id}"), None, Some(&after), now).await?;
+    tx.log(reason.actor, AuditAction::ReceiveReturn, &format!("order {id}"), None, Some(&after), tx.now).await?;
     let facts = json!({"sale": sale, "order": id, "words": amount.to_string()});
     mail::notify(tx, owner, MailKind::ReturnRefunded, facts).await?;
     tx.changes.edited(id);

@@ -294,15 +294,17 @@ impl OrderStore<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Store, column};
-    use uuid::{NoContext, Uuid};
+    use uuid::Uuid;
 
     use super::*;
+    use crate::fixture::new_store;
+    use crate::{Store, column, id_at};
+    use base::clock::Clock;
 
     #[test]
     fn a_time_range_is_a_range_of_order_ids() {
         let at = |ms| Timestamp::from_millisecond(ms).unwrap();
-        let id = Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, 1_795_000_000, 5_000_000)).to_string();
+        let id = id_at(at(1_795_000_000_005)).to_string();
         assert!(first_id_of(at(1_795_000_000_005)) <= id && id < first_id_of(at(1_795_000_000_006)));
         assert_eq!(first_id_of(Timestamp::MIN), "00000000-0000-0000-0000-000000000000");
     }
@@ -315,9 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_search_reads_one_index_range() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap();
-        store.migrate().await.unwrap();
+        let (_dir, store) = new_store(&Clock::system()).await;
         let now = Timestamp::from_second(1_795_000_000).unwrap();
         let id = OrderId(Uuid::now_v7());
         let by = |statuses: &[OrderStatus]| OrderSearch { statuses: statuses.to_vec(), ..OrderSearch::default() };

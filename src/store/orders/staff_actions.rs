@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{HeldUnits, add_events, add_releases, close_payments_of, held_columns, held_units, holds, returns};
-use crate::audit_log::log;
 use crate::payments::refunds::{Refund, captured};
 use crate::sales::add_sold;
 use crate::{OrderStore, StoreError, Tx, sales};
@@ -82,8 +81,7 @@ impl OrderStore<'_> {
     ) -> Result<Option<HeldUnits>, StoreError> {
         let mut tx = self.begin().await?;
         let Some(held) = apply(&mut tx, (sale, id), action, reason, now).await? else { return Ok(None) };
-        tx.commit().await?;
-        Ok(Some(held))
+        tx.commit_and(Some(held)).await
     }
 }
 
@@ -135,7 +133,7 @@ pub(crate) async fn apply(
         "message": reason.message});
     let subject = format!("order {id}");
     if let Some(action) = action.audit_action() {
-        log(tx, reason.actor, action, &subject, Some(&before), Some(&after), now).await?;
+        tx.log(reason.actor, action, &subject, Some(&before), Some(&after), now).await?;
     }
     Ok(Some(held))
 }

@@ -78,8 +78,7 @@ impl PacketStore<'_> {
             let next = claims.iter().map(|claim| claim.share + 1).max().unwrap_or_default();
             tx.run(query!("UPDATE packets SET next_share = $2 WHERE id = $1"; id, next)).await?;
         }
-        tx.commit().await?;
-        Ok(Some(answer))
+        tx.commit_and(Some(answer)).await
     }
 
     /// Persists claims. Idempotent: may be repeated with the same claims in any order and in any batches.
@@ -126,10 +125,8 @@ impl PacketStore<'_> {
         }
         let sql = "INSERT INTO packet_rejections (packet_id, share, user_id, amount, at_ms) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT DO NOTHING";
-        let query = query!(sql; claim.packet_id, claim.share, claim.user_id, claim.amount, tx.now);
-        tx.run(query).await?;
-        tx.commit().await?;
-        Ok(PersistedClaim::Rejected)
+        tx.run(query!(sql; claim.packet_id, claim.share, claim.user_id, claim.amount, tx.now)).await?;
+        tx.commit_and(PersistedClaim::Rejected).await
     }
 
     /// The keys of the claims that were persisted or rejected already.

@@ -13,7 +13,6 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::audit::{Snapshot, Steps};
-use crate::audit_log::log;
 use crate::wallet::{Posted, post};
 use crate::{PacketStore, StoreError, Tx, column, for_rows, row};
 pub use claims::{PersistedClaim, ShareGrant};
@@ -136,8 +135,7 @@ impl PacketStore<'_> {
                 return Ok(GiveOutcome::OverLimit);
             }
             if let Some(outcome) = shop::waits(&mut tx, new, key, spender).await? {
-                tx.commit().await?;
-                return Ok(outcome);
+                return tx.commit_and(outcome).await;
             }
         }
         if !insert(&mut tx, new, key, spender.map(|spender| (spender.user, None))).await? {
@@ -148,8 +146,7 @@ impl PacketStore<'_> {
         if fund(&mut tx, new, shares, spender.map(|spender| spender.actor)).await? == Posted::NotEnough {
             return Ok(GiveOutcome::NotEnough);
         }
-        tx.commit().await?;
-        Ok(GiveOutcome::Created(new.clone()))
+        tx.commit_and(GiveOutcome::Created(new.clone())).await
     }
 
     pub async fn get(self, id: PacketId) -> Result<Option<Packet>, StoreError> {
@@ -272,7 +269,7 @@ async fn fund(tx: &mut Tx, new: &Packet, shares: &[i64], actor: Option<&str>) ->
     insert_shares(tx, new.id, shares).await?;
     if let Some(actor) = actor {
         let details = serde_json::json!({"total": new.total, "count": new.count, "greeting": new.greeting});
-        log(tx, actor, AuditAction::Give, &format!("packet {}", new.id), None, Some(&details), new.created_at).await?;
+        tx.log(actor, AuditAction::Give, &format!("packet {}", new.id), None, Some(&details), new.created_at).await?;
     }
     let fund =
         Transfer::simple(TransferKind::Fund, new.id, new.total, account(new.giver), LedgerAccount::Packet(new.id));

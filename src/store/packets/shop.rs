@@ -34,7 +34,7 @@ pub(super) async fn waits(
 ) -> Result<Option<GiveOutcome>, sqlx::Error> {
     let Some(alone) = spender.alone else { return Ok(None) };
     let now = tx.now;
-    let moved = moved_alone(tx, spender.user, CURRENCY, now).await?;
+    let moved = moved_alone(tx, spender.user, CURRENCY).await?;
     if moved.saturating_add(new.total) <= alone {
         return Ok(None);
     }
@@ -49,7 +49,7 @@ pub(super) async fn waits(
     }
     let after = json!({"request": spender.request_id, "approval": ApprovalStatus::Pending, "amount": money(new.total),
         "count": new.count, "greeting": new.greeting, "expires_at": now + APPROVAL_LIFETIME});
-    log(tx, spender.actor, AuditAction::RequestPacket, &subject, None, Some(&after), now).await?;
+    tx.log(spender.actor, AuditAction::RequestPacket, &subject, None, Some(&after), now).await?;
     Ok(Some(GiveOutcome::Waits(spender.request_id)))
 }
 
@@ -62,8 +62,7 @@ pub(super) async fn waiting(
     let Some(key) = key else { return Ok(None) };
     let expire = "UPDATE staff_refunds SET approval = 'expired'
          WHERE packet_key = $1 AND approval = 'pending' AND expires_at_ms <= $2";
-    let now = tx.now.as_millisecond();
-    tx.run(query!(expire; key, now)).await?;
+    tx.run(query!(expire; key, tx.now)).await?;
     let sql = "SELECT id, packet FROM staff_refunds WHERE packet_key = $1 AND approval = 'pending'";
     tx.optional(query!(sql; key), |row| {
         Ok(match row::text(row, "packet")? == spender.request {
@@ -90,8 +89,7 @@ impl PacketStore<'_> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE staff_refunds SET approval = 'approved', decided_at_ms = $2, decided_by = $3
              WHERE id = $1 AND kind = 'packet' AND approval = 'pending' AND expires_at_ms > $2 AND requested_by <> $4";
-        let query = query!(sql; of.id, tx.now, actor, by);
-        if tx.changed(query).await? == 0 {
+        if tx.changed(query!(sql; of.id, tx.now, actor, by)).await? == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
         log_decision(&mut tx, of, actor, AuditAction::ApprovePacket, ApprovalStatus::Approved, None).await?;
@@ -100,8 +98,7 @@ impl PacketStore<'_> {
             return self.payments().end_request(of, ApprovalStatus::Void, actor, None).await;
         }
         fund(&mut tx, new, shares, Some(&of.requester)).await?;
-        tx.commit().await?;
-        Ok(ApprovalOutcome::Approved(None))
+        tx.commit_and(ApprovalOutcome::Approved(None)).await
     }
 
     /// For each of these packets from the shop's purse, the accounts that get no share of it: who gave or approved it,
@@ -194,8 +191,7 @@ impl PacketStore<'_> {
                 )));
             }
         }
-        tx.commit().await?;
-        Ok(SettleOutcome::Done { returned })
+        tx.commit_and(SettleOutcome::Done { returned }).await
     }
 
     /// Makes a packet expire now. Settlement then returns the rest.
@@ -209,8 +205,7 @@ impl PacketStore<'_> {
         tx.run(query!("UPDATE packets SET expires_at_ms = $2 WHERE id = $1"; id, now)).await?;
         let before = serde_json::json!({"expires_at": packet.expires_at});
         let after = serde_json::json!({"expires_at": now});
-        log(&mut tx, actor, AuditAction::Stop, &format!("packet {id}"), Some(&before), Some(&after), now).await?;
-        tx.commit().await?;
-        Ok(StopOutcome::Done(Packet { expires_at: now, ..packet }))
+        tx.log(actor, AuditAction::Stop, &format!("packet {id}"), Some(&before), Some(&after), now).await?;
+        tx.commit_and(StopOutcome::Done(Packet { expires_at: now, ..packet })).await
     }
 }

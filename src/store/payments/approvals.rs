@@ -4,7 +4,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use crate::{PaymentStore, RequestedPacket, StoreError, row};
+use crate::{AFTER_ALL, PaymentStore, RequestedPacket, StoreError, row};
 use domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, UserId};
 
 /// The decision of a second person.
@@ -77,14 +77,13 @@ impl PaymentStore<'_> {
             ),
         };
         let now = self.now().await?;
-        // "g" sorts after every UUID.
-        self.all(query!(sql; before.unwrap_or("g"), limit, now), |row| approval(row, now)).await
+        self.all(query!(sql; before.unwrap_or(AFTER_ALL), limit, now), |row| approval(row, now)).await
     }
 
     /// The requests about an order, oldest first.
     pub async fn approvals_of(self, order: OrderId) -> Result<Vec<Approval>, StoreError> {
-        let now = self.now().await?;
         let sql = select!(columns, "FROM staff_refunds WHERE order_id = $1 AND approval <> 'not_needed' ORDER BY id");
+        let now = self.now().await?;
         self.all(query!(sql; order), |row| approval(row, now)).await
     }
 }

@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use boxed::boxed;
 use jiff::Timestamp;
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use super::refunds::{FailedRefund, Refund};
 use super::{Payment, PaymentPurpose, record_webhook, refunds};
-use crate::audit_log::log;
-use crate::{AuditReason, PaymentStore, StoreError, Tx, column, row};
+use crate::{AFTER_ALL, AnyQuery, AuditReason, PaymentStore, StoreError, Tx, column, row};
 use domain::{AuditAction, CaseKind, Currency, DisputeState, Money, OrderId, PaymentStatus, RefundId, UserId};
 
 /// The details of a case about a partial refund that a dispute has stopped.
@@ -32,6 +32,13 @@ pub struct NewCase<'a> {
     /// The refund that failed, if the report names one of the shop.
     pub failed: Option<FailedRefund>,
     pub dispute: Option<&'a Dispute>,
+}
+
+impl<'a> NewCase<'a> {
+    /// A case about a payment, without an amount.
+    pub(super) fn about(kind: CaseKind, payment: &'a str, details: &'a str) -> NewCase<'a> {
+        NewCase { kind, payment, part: None, amount: None, details, failed: None, dispute: None }
+    }
 }
 
 /// A dispute at the provider.
@@ -147,12 +154,8 @@ impl CaseAction {
     }
 }
 
-macro_rules! columns {
-    () => {
-        "id, kind, payment_id, refund_id, amount, currency, details, opened_at_ms, settled_at_ms, settled_by, note, \
-         dispute_id, dispute_state, respond_by_ms"
-    };
-}
+column_list!(columns: "id, kind, payment_id, refund_id, amount, currency, details, opened_at_ms, settled_at_ms,
+     settled_by, note, dispute_id, dispute_state, respond_by_ms");
 
 #[boxed]
 impl PaymentStore<'_> {
@@ -167,8 +170,7 @@ impl PaymentStore<'_> {
         {
             return Ok(None);
         }
-        let known = query!("SELECT 1 FROM payments WHERE id = $1"; case.payment);
-        let is_known = tx.exists(known).await?;
+        let is_known = tx.exists(query!("SELECT 1 FROM payments WHERE id = $1"; case.payment)).await?;
         let kind = match case.kind {
             CaseKind::UnknownEvent => CaseKind::UnknownEvent,
             kind if is_known => kind,
@@ -195,8 +197,7 @@ impl PaymentStore<'_> {
                 open(&mut tx, &NewCase { kind, ..*case }, now).await?.is_some()
             }
         };
-        tx.commit().await?;
-        Ok(is_new.then_some(kind))
+        tx.commit_and(is_new.then_some(kind)).await
     }
 
     /// The open or the settled cases, newest first. The page begins after the case `before`.
@@ -206,21 +207,11 @@ impl PaymentStore<'_> {
         before: Option<&str>,
         limit: i64,
     ) -> Result<Vec<PaymentCase>, StoreError> {
-        let sql = match settled {
-            false => {
-                select!(columns, "FROM payment_cases WHERE settled_at_ms IS NULL AND id < $1 ORDER BY id DESC LIMIT $2")
-            }
-            true => select!(
-                columns,
-                "FROM payment_cases WHERE settled_at_ms IS NOT NULL AND id < $1 ORDER BY id DESC LIMIT $2"
-            ),
-        };
-        // Sorts after every UUID.
-        let mut found = self.all(query!(sql; before.unwrap_or("g"), limit), case).await?;
-        for case in &mut found {
-            self.add_payment_of(case).await?;
-        }
-        Ok(found)
+        let sql = format!(
+            select!(columns, "FROM payment_cases WHERE settled_at_ms {} AND id < $1 ORDER BY id DESC LIMIT $2"),
+            if settled { "IS NOT NULL" } else { "IS NULL" }
+        );
+        self.with_payments(query!(AssertSqlSafe(sql); before.unwrap_or(AFTER_ALL), limit)).await
     }
 
     /// The cases about the payments of an order, oldest first.
@@ -229,11 +220,7 @@ impl PaymentStore<'_> {
             columns,
             "FROM payment_cases WHERE payment_id IN (SELECT id FROM payments WHERE order_id = $1) ORDER BY id"
         );
-        let mut found = self.all(query!(sql; order), case).await?;
-        for case in &mut found {
-            self.add_payment_of(case).await?;
-        }
-        Ok(found)
+        self.with_payments(query!(sql; order)).await
     }
 
     /// The disputes at a provider whose end is not known, oldest first, after the case `after`.
@@ -250,20 +237,22 @@ impl PaymentStore<'_> {
     /// A case, open or settled.
     pub async fn payment_case(self, id: &str) -> Result<Option<PaymentCase>, StoreError> {
         let sql = select!(columns, "FROM payment_cases WHERE id = $1");
-        let Some(mut found) = self.optional(query!(sql; id), case).await? else { return Ok(None) };
-        self.add_payment_of(&mut found).await?;
-        Ok(Some(found))
+        Ok(self.with_payments(query!(sql; id)).await?.pop())
     }
 
-    async fn add_payment_of(self, case: &mut PaymentCase) -> Result<(), StoreError> {
-        let Ok(id) = case.payment_id.parse() else { return Ok(()) };
-        case.payment = self.get(id).await?;
-        case.refund = match case.part {
-            Some(part) => self.pending_partial_refund(id, part).await?,
-            None if case.kind == CaseKind::RefundFailed && !self.is_own_failure(case).await? => None,
-            None => case.payment.clone().filter(Payment::takes_refund).map(Refund::whole),
-        };
-        Ok(())
+    /// The cases that a statement selects, with their payments and refunds.
+    async fn with_payments(self, query: AnyQuery<'_>) -> Result<Vec<PaymentCase>, StoreError> {
+        let mut found = self.all(query, case).await?;
+        for case in &mut found {
+            let Ok(id) = case.payment_id.parse() else { continue };
+            case.payment = self.get(id).await?;
+            case.refund = match case.part {
+                Some(part) => self.pending_partial_refund(id, part).await?,
+                None if case.kind == CaseKind::RefundFailed && !self.is_own_failure(case).await? => None,
+                None => case.payment.clone().filter(Payment::takes_refund).map(Refund::whole),
+            };
+        }
+        Ok(found)
     }
 
     /// Whether the refund that failed was the shop's refund of the whole payment. Somebody may have refunded a part at the
@@ -324,15 +313,15 @@ pub(super) async fn apply(
             if let Some(refund) = of.refund.as_ref().filter(|_| of.settles_as_refunded()) {
                 refunds::record_refund(tx, refund, now).await?;
             }
-            let is_settled = settle(tx, &of.id, reason, now).await?;
-            keep_held(tx, of, now).await?;
+            let is_settled = settle(tx, &of.id, reason).await?;
+            keep_held(tx, of).await?;
             is_settled
         }
     };
     if done {
         let before = json!({"kind": of.kind, "status": of.status()});
         let after = json!({"kind": of.kind, "reason": reason.note});
-        log(tx, reason.actor, action.audit_action(), &of.subject(), Some(&before), Some(&after), now).await?;
+        tx.log(reason.actor, action.audit_action(), &of.subject(), Some(&before), Some(&after), now).await?;
     }
     Ok(done)
 }
@@ -371,9 +360,8 @@ pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Res
 /// one gets a case of its own, from which staff begin it again.
 async fn stop_refunds(tx: &mut Tx, payment: &str) -> Result<(), sqlx::Error> {
     for part in refunds::stop_all(tx, payment).await? {
-        let (kind, details, part) = (CaseKind::RefundFailed, STOPPED_BY_DISPUTE, Some(part));
-        let case = NewCase { kind, payment, part, amount: None, details, failed: None, dispute: None };
-        open(tx, &case, tx.now).await?;
+        let case = NewCase::about(CaseKind::RefundFailed, payment, STOPPED_BY_DISPUTE);
+        open(tx, &NewCase { part: Some(part), ..case }, tx.now).await?;
     }
     Ok(())
 }
@@ -399,8 +387,7 @@ async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> R
         }
     };
     let sql = "UPDATE payment_cases SET dispute_state = $2, respond_by_ms = $3 WHERE id = $1";
-    let query = query!(sql; &id, dispute.state, dispute.respond_by);
-    tx.run(query).await?;
+    tx.run(query!(sql; &id, dispute.state, dispute.respond_by)).await?;
     match dispute.state {
         DisputeState::Open => {}
         DisputeState::Won => {
@@ -417,14 +404,14 @@ async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> R
     Ok(is_new)
 }
 
-async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>, now: Timestamp) -> Result<bool, sqlx::Error> {
+async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = $3, note = $4
          WHERE id = $1 AND settled_at_ms IS NULL";
-    Ok(tx.changed(query!(sql; id, now, reason.actor, reason.note)).await? == 1)
+    Ok(tx.changed(query!(sql; id, tx.now, reason.actor, reason.note)).await? == 1)
 }
 
 /// Leaves held money to the shop once the last case about it is settled. Money that went back is not held any more.
-async fn keep_held(tx: &mut Tx, of: &PaymentCase, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn keep_held(tx: &mut Tx, of: &PaymentCase) -> Result<(), sqlx::Error> {
     if of.kind != CaseKind::Mismatched {
         return Ok(());
     }
@@ -433,7 +420,7 @@ async fn keep_held(tx: &mut Tx, of: &PaymentCase, now: Timestamp) -> Result<(), 
            AND status <> 'refunded'
            AND NOT EXISTS (SELECT 1 FROM payment_cases
              WHERE payment_id = $1 AND kind = 'mismatched' AND settled_at_ms IS NULL)";
-    tx.run(query!(sql; &of.payment_id, now)).await
+    tx.run(query!(sql; &of.payment_id, tx.now)).await
 }
 
 /// Disputes of an order's payments that were reported after a time. They count when they are settled, too: the payer may

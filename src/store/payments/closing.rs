@@ -9,6 +9,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::payments::{Payment, columns, payment};
 use crate::{PaymentStore, StoreError, column};
+use domain::ids::first_id_of;
 use domain::{OrderId, PaymentId};
 
 /// The shortest pause before a payment that could not be closed is closed again. The pause grows with the time that it
@@ -58,8 +59,7 @@ impl PaymentStore<'_> {
     /// Records that the provider has closed a payment.
     pub async fn close(self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE payments SET close_at_ms = NULL, closed_at_ms = $2 WHERE id = $1 AND close_at_ms IS NOT NULL";
-        let now = self.now().await?.as_millisecond();
-        self.run(query!(sql; id, now)).await
+        self.run(query!(sql; id, self.now().await?)).await
     }
 
     /// Postpones the closing of a payment that can still be made to the moment when it expires. Returns `false` if it has
@@ -73,15 +73,13 @@ impl PaymentStore<'_> {
     /// Makes the next question about a payment due at once, because its payer says that it is made.
     pub async fn ask_now(self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE payments SET ask_at_ms = $2 WHERE id = $1 AND ask_at_ms > $2";
-        let now = self.now().await?.as_millisecond();
-        self.run(query!(sql; id, now)).await
+        self.run(query!(sql; id, self.now().await?)).await
     }
 
     /// Records that a payer's attempt failed, and makes the payment due for closing at once.
     pub async fn decline(self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE payments SET close_at_ms = 0, declined_at_ms = $2 WHERE id = $1 AND close_at_ms IS NOT NULL";
-        let now = self.now().await?.as_millisecond();
-        self.run(query!(sql; id, now)).await
+        self.run(query!(sql; id, self.now().await?)).await
     }
 
     /// The orders among these whose last payment was declined.
@@ -114,77 +112,55 @@ const KEEP_SANDBOX_PAYMENTS: Duration = Duration::from_secs(30 * 24 * 3600);
 const KEEP_UNMADE_PAYMENTS: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the lines of bills are kept: a payment may be captured here so long after its line was on a bill.
 const KEEP_BILL_LINES: Duration = Duration::from_secs(90 * 24 * 3600);
-/// Rows per statement.
-const PURGE_SIZE: i64 = 1000;
 
 #[boxed]
 impl PaymentStore<'_> {
     /// Deletes a bounded number of old webhooks. Returns whether there may be more.
     pub async fn purge_webhooks(self) -> Result<bool, StoreError> {
-        let sql = "DELETE FROM webhook_events WHERE webhook_id IN (SELECT webhook_id FROM webhook_events
-               WHERE received_at_ms < $1 ORDER BY received_at_ms LIMIT $2)";
-        let before = self.now().await? - KEEP_WEBHOOKS;
-        Ok(self.changed(query!(sql; before, PURGE_SIZE)).await? == PURGE_SIZE as u64)
+        let before = values![self.now().await? - KEEP_WEBHOOKS];
+        let old = "received_at_ms < $1 ORDER BY received_at_ms";
+        self.purge_rows(["webhook_events", "webhook_id"], old, before).await
     }
 
     /// Deletes a bounded number of old payments that were closed without money. Returns whether there may be more.
     pub async fn purge_payments(self) -> Result<bool, StoreError> {
-        let sql = "DELETE FROM payments WHERE id IN (SELECT id FROM payments
-               WHERE id < $1 AND status = 'created' AND closed_at_ms IS NOT NULL AND mismatched_at_ms IS NULL
-                 AND held_at_ms IS NULL AND NOT EXISTS (SELECT 1 FROM payment_cases WHERE payment_id = payments.id)
-               ORDER BY id LIMIT $2)";
-        let before = self.now().await? - KEEP_UNMADE_PAYMENTS;
-        Ok(self.changed(query!(sql; first_id_at(before), PURGE_SIZE)).await? == PURGE_SIZE as u64)
+        let unmade = "id < $1 AND status = 'created' AND closed_at_ms IS NOT NULL AND mismatched_at_ms IS NULL
+             AND held_at_ms IS NULL AND NOT EXISTS (SELECT 1 FROM payment_cases WHERE payment_id = payments.id)
+             ORDER BY id";
+        let before = values![first_id_of(self.now().await? - KEEP_UNMADE_PAYMENTS)];
+        self.purge_rows(["payments", "id"], unmade, before).await
     }
 
     /// Deletes a bounded number of old lines of bills. Returns whether there may be more.
     pub async fn purge_bill_lines(self) -> Result<bool, StoreError> {
-        let before = self.now().await? - KEEP_BILL_LINES;
-        let sql = "DELETE FROM bill_lines WHERE run < $1 AND line IN
-             (SELECT line FROM bill_lines WHERE run < $1 ORDER BY run, line LIMIT $2)";
-        Ok(self.changed(query!(sql; first_id_at(before), PURGE_SIZE)).await? >= PURGE_SIZE as u64)
+        let before = values![first_id_of(self.now().await? - KEEP_BILL_LINES)];
+        self.purge_rows(["bill_lines", "run, line"], "run < $1 ORDER BY run, line", before).await
     }
 
     /// Deletes a bounded number of old payments of the sandbox. Returns whether there may be more.
     pub async fn purge_sandbox(self) -> Result<bool, StoreError> {
-        let sql = "DELETE FROM sandbox_payments WHERE id IN (SELECT id FROM sandbox_payments
-               WHERE id < $1 AND status <> 'captured' ORDER BY id LIMIT $2)";
-        let before = self.now().await? - KEEP_SANDBOX_PAYMENTS;
-        Ok(self.changed(query!(sql; first_id_at(before), PURGE_SIZE)).await? == PURGE_SIZE as u64)
+        let before = values![first_id_of(self.now().await? - KEEP_SANDBOX_PAYMENTS)];
+        self.purge_rows(["sandbox_payments", "id"], "id < $1 AND status <> 'captured' ORDER BY id", before).await
     }
-}
-
-/// The lowest id of payments that were started at this time: the first 48 bits of a UUID of version 7 are milliseconds.
-fn first_id_at(at: Timestamp) -> String {
-    let ms = at.as_millisecond().max(0);
-    format!("{:08x}-{:04x}-7000-8000-000000000000", ms >> 16, ms & 0xffff)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::Store;
-    use uuid::{NoContext, Uuid};
-
     use super::*;
+    use crate::fixture::new_store;
+    use crate::id_at;
     use base::clock::Clock;
-
-    fn id(at: Timestamp) -> Uuid {
-        let (seconds, nanos) = (at.as_second() as u64, at.subsec_nanosecond() as u32);
-        Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos))
-    }
 
     #[tokio::test]
     async fn old_webhooks_and_unused_sandbox_payments_are_deleted() {
-        let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual(Timestamp::UNIX_EPOCH + Duration::from_secs(1_800_000_000));
-        let store = Store::open(&format!("sqlite://{}/t.sqlite", dir.path().display())).unwrap().with_clock(&clock);
-        store.migrate().await.unwrap();
+        let (_dir, store) = new_store(&clock).await;
         let now = clock.now();
         let execute = async |sql: String| {
             store.run(query!(AssertSqlSafe(sql))).await.unwrap();
         };
         for (age, status) in [(29, "open"), (31, "open"), (31, "captured"), (31, "declined"), (31, "refunded")] {
-            let id = id(now - Duration::from_secs(age * 24 * 3600));
+            let id = id_at(now - Duration::from_secs(age * 24 * 3600));
             execute(format!(
                 "INSERT INTO sandbox_payments (id, amount, currency, return_path, status)
                  VALUES ('{id}', 1, 'CNY', '/', '{status}')"
@@ -197,7 +173,7 @@ mod tests {
                 .await;
         }
         for (age, name, closed) in [(29, "young", "1"), (31, "old", "1"), (31, "open", "NULL")] {
-            let id = id(now - Duration::from_secs(age * 24 * 3600));
+            let id = id_at(now - Duration::from_secs(age * 24 * 3600));
             execute(format!(
                 "INSERT INTO payments (id, user_id, provider, amount, currency, status, created_at_ms, closed_at_ms)
                  VALUES ('{id}', '{name}', 'sandbox', 100, 'CNY', 'created', 0, {closed})"

@@ -221,8 +221,7 @@ impl PaymentStore<'_> {
         let query = query!(sql; payment, now, captured.amount, captured.currency);
         let Some(purpose) = tx.optional(query, purpose).await? else {
             let outcome = refuse_capture(&mut tx, payment, captured, now).await?;
-            tx.commit().await?;
-            return Ok(outcome);
+            return tx.commit_and(outcome).await;
         };
         let outcome = match purpose {
             // With another address the order may cost another amount than when the payment began.
@@ -232,8 +231,7 @@ impl PaymentStore<'_> {
         if outcome == CaptureOutcome::Refunding {
             tx.run(query!("UPDATE payments SET status = 'refund_pending' WHERE id = $1"; payment)).await?;
         }
-        tx.commit().await?;
-        Ok(outcome)
+        tx.commit_and(outcome).await
     }
 
     /// Pays an order from its owner's wallet: the order, the payment `id` and the ledger change in one transaction.
@@ -265,8 +263,7 @@ impl PaymentStore<'_> {
         if post(&mut tx, &transfers, now).await? == Posted::NotEnough {
             return Ok(WalletPaymentOutcome::NotEnough);
         }
-        tx.commit().await?;
-        Ok(WalletPaymentOutcome::Paid(id))
+        tx.commit_and(WalletPaymentOutcome::Paid(id)).await
     }
 }
 
@@ -295,15 +292,7 @@ async fn refuse_capture(
     tx.run(query!(mark; id, now)).await?;
     hold(tx, id, captured, now).await?;
     let (payment, details) = (id.to_string(), format!("captured {captured}"));
-    let case = NewCase {
-        kind,
-        payment: &payment,
-        part: None,
-        amount: Some(captured).filter(is_possible),
-        details: &details,
-        failed: None,
-        dispute: None,
-    };
+    let case = NewCase { amount: Some(captured).filter(is_possible), ..NewCase::about(kind, &payment, &details) };
     let is_new = cases::open(tx, &case, now).await?.is_some();
     Ok(if is_new { CaptureOutcome::Case(kind) } else { CaptureOutcome::AlreadyApplied })
 }

@@ -13,7 +13,6 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::audit_log::log;
 use crate::orders::read;
 use crate::payments::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, payment};
 use crate::wallet::post;
@@ -154,8 +153,7 @@ impl PaymentStore<'_> {
         let mut tx = self.begin().await?;
         let is_first = record_refund(&mut tx, of, now).await?;
         settle_refunded(&mut tx, of, now).await?;
-        tx.commit().await?;
-        Ok(is_first)
+        tx.commit_and(is_first).await
     }
 }
 
@@ -229,8 +227,7 @@ pub(super) async fn fail(tx: &mut Tx, payment: &str, of: FailedRefund) -> Result
     tx.run(query!(lock; payment)).await?;
     let is_part = of.id.to_string() != payment;
     let sql = if is_part { FAILING_PART } else { FAILING_PAYMENT };
-    let query = query!(sql; of.id, payment, i64::MAX);
-    let Some(found) = tx.fetch_optional(query).await? else { return Ok(false) };
+    let Some(found) = tx.fetch_optional(query!(sql; of.id, payment, i64::MAX)).await? else { return Ok(false) };
     let attempt = row::int(&found, "attempt")?;
     if of.attempt.is_some_and(|failed| failed < attempt) {
         return Ok(false);
@@ -342,11 +339,8 @@ impl PartialRefund {
     }
 }
 
-macro_rules! partial_columns {
-    () => {
-        "id, payment_id, order_id, via, amount, currency, requested_at_ms, actor, note, message, refunded_at_ms"
-    };
-}
+column_list!(partial_columns: "id, payment_id, order_id, via, amount, currency, requested_at_ms, actor, note, message,
+     refunded_at_ms");
 
 /// Selects partial refunds with their payments. The payments were captured, so their status is the one in the table.
 macro_rules! refunds {
@@ -442,7 +436,7 @@ pub(crate) async fn begin_partial(
     let subject = format!("order {}", new.order);
     let after = json!({"refund": new.id, "amount": new.amount, "via": via, "reason": reason.note,
         "message": reason.message});
-    log(tx, reason.actor, AuditAction::RefundPart, &subject, None, Some(&after), now).await?;
+    tx.log(reason.actor, AuditAction::RefundPart, &subject, None, Some(&after), now).await?;
     Ok(Ok(()))
 }
 

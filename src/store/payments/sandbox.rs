@@ -74,16 +74,14 @@ impl SandboxStore<'_> {
         webhook: &SandboxWebhook,
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now.as_millisecond();
         let sql = "UPDATE sandbox_payments SET status = $2
              WHERE id = $1 AND status = 'open' AND (expires_at_ms IS NULL OR expires_at_ms > $3)";
-        if tx.changed(query!(sql; id, status, now)).await? == 0 {
+        if tx.changed(query!(sql; id, status, tx.now)).await? == 0 {
             return Ok(false);
         }
         let sql = "INSERT INTO sandbox_webhooks (id, body, next_at_ms) VALUES ($1, $2, $3)";
-        tx.run(query!(sql; &webhook.id, &webhook.body, now)).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.run(query!(sql; &webhook.id, &webhook.body, tx.now)).await?;
+        tx.commit_and(true).await
     }
 
     /// Refunds an amount of a captured payment, or all that is left. Idempotent by the refund's id; a payment that was
@@ -106,8 +104,7 @@ impl SandboxStore<'_> {
         let sql = "UPDATE sandbox_payments SET refunded = refunded + $2,
                status = CASE WHEN refunded + $2 = amount THEN 'refunded' ELSE status END WHERE id = $1";
         tx.run(query!(sql; payment, amount)).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     pub async fn webhooks_due(self, limit: i64) -> Result<Vec<SandboxWebhook>, StoreError> {

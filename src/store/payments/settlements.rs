@@ -42,12 +42,8 @@ impl DaySettlement {
     }
 }
 
-macro_rules! columns {
-    () => {
-        "s.provider, s.day, s.settled_at_ms, s.sums, s.problem, s.next_attempt_at_ms, (SELECT COUNT(*) FROM bill_differences d \
-         WHERE d.provider = s.provider AND d.day = s.day) AS differences"
-    };
-}
+column_list!(columns: "s.provider, s.day, s.settled_at_ms, s.sums, s.problem, s.next_attempt_at_ms, (SELECT COUNT(*)
+     FROM bill_differences d WHERE d.provider = s.provider AND d.day = s.day) AS differences");
 
 /// Whether the line of a movement is on this bill, or on that of another day. `$1` is the provider, `$2` the run, `$3` the day.
 macro_rules! unless_billed {
@@ -166,14 +162,13 @@ impl PaymentStore<'_> {
         outcome: &Comparison,
     ) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now.as_millisecond();
         let before = query!("SELECT run FROM settlements WHERE provider = $1 AND day = $2"; provider, day);
         let before: Option<String> = tx.optional(before, column("run")).await?.flatten();
         // From here on another settlement of the same day waits.
         let sql = "INSERT INTO settlements (provider, day, run, settled_at_ms, sums) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (provider, day) DO UPDATE SET run = excluded.run, settled_at_ms = excluded.settled_at_ms,
                sums = excluded.sums, problem = NULL, attempts = 0, next_attempt_at_ms = NULL";
-        tx.run(query!(sql; provider, day, run, now, serde_json::to_string(&outcome.totals).unwrap_or_default()))
+        tx.run(query!(sql; provider, day, run, tx.now, serde_json::to_string(&outcome.totals).unwrap_or_default()))
             .await?;
         let known = |row: &AnyRow| Ok((difference(row)?, row::text(row, "case_id")?));
         let known = tx.all(query!(DIFFERENCES; provider, day), known).await?;
@@ -216,13 +211,12 @@ impl PaymentStore<'_> {
 
     /// Records why a day could not be settled. It is tried again after ten minutes at first, later every few hours.
     pub async fn settlement_failed(self, provider: &str, day: Date, problem: &str) -> Result<(), StoreError> {
-        let now = self.now().await?.as_millisecond();
         self.ask_for_settlement(provider, day).await?;
         let sql = format!(
             "UPDATE settlements SET problem = $4, {} WHERE provider = $2 AND day = $3",
             next_attempt(600_000, 5)
         );
-        self.run(query!(AssertSqlSafe(sql); now, provider, day, problem)).await
+        self.run(query!(AssertSqlSafe(sql); self.now().await?, provider, day, problem)).await
     }
 
     /// Makes a day due, so that data control settles it, again if it was settled before.
@@ -242,8 +236,7 @@ impl PaymentStore<'_> {
     pub async fn settlements_due(self, limit: i64) -> Result<Vec<(String, Date)>, StoreError> {
         let sql = "SELECT provider, day FROM settlements WHERE next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, day, provider LIMIT $2";
-        let query = query!(sql; self.now().await?, limit);
-        self.all(query, pair("provider", "day")).await
+        self.all(query!(sql; self.now().await?, limit), pair("provider", "day")).await
     }
 
     /// Days before `before`, newest first, of one provider if it is named, or one day.
@@ -289,16 +282,8 @@ const DIFFERENCES: &str =
 async fn add(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference) -> Result<(), sqlx::Error> {
     let details = words(provider, day, of);
     let part = of.of.refund.as_ref().filter(|refund| **refund != of.of.payment).and_then(|refund| refund.parse().ok());
-    let case = NewCase {
-        kind: CaseKind::BillDiffers,
-        payment: &of.of.payment,
-        part,
-        amount: of.there,
-        details: &details,
-        failed: None,
-        dispute: None,
-    };
-    let case = cases::open(tx, &case, tx.now).await?.unwrap_or_default();
+    let case = NewCase::about(CaseKind::BillDiffers, &of.of.payment, &details);
+    let case = cases::open(tx, &NewCase { part, amount: of.there, ..case }, tx.now).await?.unwrap_or_default();
     let sql =
         "INSERT INTO bill_differences (provider, day, problem, line, payment_id, refund_id, here, here_currency, there,
            there_currency, case_id)
@@ -317,8 +302,7 @@ async fn forget(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference, cas
         query!(sql; provider, day, of.problem, &of.line, &of.of.payment, of.of.refund.clone().unwrap_or_default());
     tx.run(query).await?;
     let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = '' WHERE id = $1 AND settled_at_ms IS NULL";
-    let now = tx.now.as_millisecond();
-    tx.run(query!(sql; case, now)).await
+    tx.run(query!(sql; case, tx.now)).await
 }
 
 /// A difference as a case tells it.

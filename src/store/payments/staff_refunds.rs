@@ -19,7 +19,6 @@ use super::approvals::{Approval, columns};
 use super::cases::{self, CaseAction, DISPUTED, PaymentCase};
 use super::refunds::RefundRefusal;
 use super::refunds::{self, NewPartialRefund, captured};
-use crate::audit_log::log;
 use crate::orders::returns::{self, ReceivedReturn};
 use crate::orders::{read, staff_actions};
 use crate::{AuditReason, HeldUnits, PaymentStore, StaffAction, StoreError, Tx, column};
@@ -167,7 +166,6 @@ impl PaymentStore<'_> {
         alone: Option<i64>,
     ) -> Result<StaffRefundOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now;
         // Serializes refunds of one person, so that each sees the other in the sum.
         tx.lock_user(new.by).await?;
         if let Some(known) = outcome_of(&mut tx, new.id).await? {
@@ -181,22 +179,22 @@ impl PaymentStore<'_> {
             Err(refusal) => return Ok(StaffRefundOutcome::Refused(refusal)),
         };
         if let (Some(alone), Some(amount)) = (alone, amount.filter(|amount| amount.amount > 0))
-            && moved_alone(&mut tx, new.by, amount.currency, now).await?.saturating_add(amount.amount)
+            && moved_alone(&mut tx, new.by, amount.currency).await?.saturating_add(amount.amount)
                 > Money::whole(alone, amount.currency).amount
         {
-            let is_new = ask(&mut tx, new, amount, now).await?;
-            tx.commit().await?;
-            return Ok(if is_new { StaffRefundOutcome::Waits(new.id) } else { StaffRefundOutcome::OtherWaits });
+            let is_new = ask(&mut tx, new, amount).await?;
+            return tx
+                .commit_and(if is_new { StaffRefundOutcome::Waits(new.id) } else { StaffRefundOutcome::OtherWaits })
+                .await;
         }
         let held = match begin(&mut tx, new.id, new.what, new.reason).await? {
             Ok(held) => held,
             Err(refusal) => return Ok(StaffRefundOutcome::Refused(refusal)),
         };
         if let Some(amount) = amount {
-            insert(&mut tx, new, amount, "not_needed", now).await?;
+            insert(&mut tx, new, amount, "not_needed").await?;
         }
-        tx.commit().await?;
-        Ok(StaffRefundOutcome::Begun(held))
+        tx.commit_and(StaffRefundOutcome::Begun(held)).await
     }
 
     /// Approves a request under the name `actor` and begins its refund, in one transaction. `by` is the account of
@@ -207,10 +205,9 @@ impl PaymentStore<'_> {
             None => None,
         };
         let mut tx = self.begin().await?;
-        let now = tx.now;
         let sql = "UPDATE staff_refunds SET approval = 'approved', decided_at_ms = $2, decided_by = $3
              WHERE id = $1 AND approval = 'pending' AND expires_at_ms > $2 AND requested_by <> $4";
-        if tx.changed(query!(sql; of.id, now, actor, by)).await? == 0 {
+        if tx.changed(query!(sql; of.id, tx.now, actor, by)).await? == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
         log_decision(&mut tx, of, actor, AuditAction::ApproveRefund, ApprovalStatus::Approved, None).await?;
@@ -221,10 +218,7 @@ impl PaymentStore<'_> {
             None => Err(RefundRefusal::WrongStatus),
         };
         match begun {
-            Ok(held) => {
-                tx.commit().await?;
-                Ok(ApprovalOutcome::Approved(held))
-            }
+            Ok(held) => tx.commit_and(ApprovalOutcome::Approved(held)).await,
             Err(_) => {
                 drop(tx);
                 self.end_request(of, ApprovalStatus::Void, actor, None).await
@@ -248,8 +242,7 @@ impl PaymentStore<'_> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE staff_refunds SET approval = $3, decided_at_ms = $2, decided_by = $4, decision_note = $5
              WHERE id = $1 AND approval = 'pending' AND expires_at_ms > $2";
-        let query = query!(sql; of.id, tx.now, status, actor, note);
-        if tx.changed(query).await? == 0 {
+        if tx.changed(query!(sql; of.id, tx.now, status, actor, note)).await? == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
         let (action, outcome) = match (status, of.kind) {
@@ -259,8 +252,7 @@ impl PaymentStore<'_> {
             _ => (AuditAction::DeclineRefund, ApprovalOutcome::Declined),
         };
         log_decision(&mut tx, of, actor, action, status, note).await?;
-        tx.commit().await?;
-        Ok(outcome)
+        tx.commit_and(outcome).await
     }
 }
 
@@ -300,19 +292,14 @@ async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Optio
 }
 
 /// The sum that a person has refunded, and given away from the shop's purse, alone within the period.
-pub(crate) async fn moved_alone(
-    tx: &mut Tx,
-    by: UserId,
-    currency: Currency,
-    now: Timestamp,
-) -> Result<i64, sqlx::Error> {
+pub(crate) async fn moved_alone(tx: &mut Tx, by: UserId, currency: Currency) -> Result<i64, sqlx::Error> {
     let sql = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS moved FROM (
            SELECT amount FROM staff_refunds
              WHERE requested_by = $1 AND requested_at_ms > $2 AND currency = $3 AND approval = 'not_needed'
            UNION ALL
            SELECT total AS amount FROM packets WHERE giver IS NULL AND given_by = $1 AND approved_by IS NULL
              AND created_at_ms > $2 AND $3 = $4) alone";
-    tx.one(query!(sql; by, now - ALONE_PERIOD, currency, CURRENCY), column("moved")).await
+    tx.one(query!(sql; by, tx.now - ALONE_PERIOD, currency, CURRENCY), column("moved")).await
 }
 
 /// Begins a refund. The caller must drop the transaction if it is refused.
@@ -324,12 +311,10 @@ async fn begin(
 ) -> Result<Result<Option<HeldUnits>, RefundRefusal>, sqlx::Error> {
     let now = tx.now;
     match what {
-        StaffRefund::Order(sale, order) => {
-            let held = staff_actions::apply(tx, (sale, order), StaffAction::Refund, reason, now).await?;
-            Ok(held.map(Some).ok_or(RefundRefusal::WrongStatus))
-        }
-        StaffRefund::HeldOrder(sale, order) => {
-            let held = staff_actions::apply(tx, (sale, order), StaffAction::RefundHeld, reason, now).await?;
+        StaffRefund::Order(sale, order) | StaffRefund::HeldOrder(sale, order) => {
+            let is_any = matches!(what, StaffRefund::Order(..));
+            let action = if is_any { StaffAction::Refund } else { StaffAction::RefundHeld };
+            let held = staff_actions::apply(tx, (sale, order), action, reason, now).await?;
             Ok(held.map(Some).ok_or(RefundRefusal::WrongStatus))
         }
         StaffRefund::Part(part) => {
@@ -371,28 +356,22 @@ async fn what_of<'a>(
 
 /// Records a request, with a line in the audit log. Returns `false` if another request about the same order or payment
 /// waits.
-async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money, now: Timestamp) -> Result<bool, sqlx::Error> {
+async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money) -> Result<bool, sqlx::Error> {
     let subject = subject_of(new.what);
     let sql = "UPDATE staff_refunds SET approval = 'expired'
          WHERE subject = $1 AND approval = 'pending' AND expires_at_ms <= $2";
-    tx.run(query!(sql; &subject, now)).await?;
-    if !insert(tx, new, amount, "pending", now).await? {
+    tx.run(query!(sql; &subject, tx.now)).await?;
+    if !insert(tx, new, amount, "pending").await? {
         return Ok(false);
     }
     let after = json!({"request": new.id, "approval": ApprovalStatus::Pending, "amount": amount,
         "kind": kind_of(new.what), "to": target_of(new.what), "reason": new.reason.note,
-        "message": new.reason.message, "restocked": restock_of(new.what), "expires_at": now + APPROVAL_LIFETIME});
-    log(tx, new.reason.actor, AuditAction::RequestRefund, &subject, None, Some(&after), now).await?;
+        "message": new.reason.message, "restocked": restock_of(new.what), "expires_at": tx.now + APPROVAL_LIFETIME});
+    tx.log(new.reason.actor, AuditAction::RequestRefund, &subject, None, Some(&after), tx.now).await?;
     Ok(true)
 }
 
-async fn insert(
-    tx: &mut Tx,
-    new: &NewStaffRefund<'_>,
-    amount: Money,
-    approval: &str,
-    now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+async fn insert(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money, approval: &str) -> Result<bool, sqlx::Error> {
     let case = if let StaffRefund::Case(case) = new.what { Some(&case.id) } else { None };
     let sql = concat!(
         "INSERT INTO staff_refunds (",
@@ -401,8 +380,8 @@ async fn insert(
          ON CONFLICT DO NOTHING"
     );
     let query = query!(sql; new.id, kind_of(new.what), subject_of(new.what), new.what.order(), case, amount.amount,
-        amount.currency, target_of(new.what), new.by, new.reason.actor, new.reason.note, new.reason.message, now,
-        approval, now + APPROVAL_LIFETIME, restock_of(new.what));
+        amount.currency, target_of(new.what), new.by, new.reason.actor, new.reason.note, new.reason.message, tx.now,
+        approval, tx.now + APPROVAL_LIFETIME, restock_of(new.what));
     Ok(tx.changed(query).await? == 1)
 }
 
@@ -414,19 +393,19 @@ pub(crate) async fn log_decision(
     status: ApprovalStatus,
     note: Option<&str>,
 ) -> Result<(), sqlx::Error> {
-    let now = tx.now;
     let before = json!({"request": of.id, "approval": ApprovalStatus::Pending, "amount": of.amount,
         "requested_by": of.requester});
     let after = json!({"request": of.id, "approval": status, "amount": of.amount, "requested_by": of.requester,
         "reason": note});
-    log(tx, actor, action, &of.subject, Some(&before), Some(&after), now).await
+    tx.log(actor, action, &of.subject, Some(&before), Some(&after), tx.now).await
 }
 
 fn subject_of(what: StaffRefund<'_>) -> String {
     match what {
-        StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => format!("order {order}"),
-        StaffRefund::Part(part) => format!("order {}", part.order),
-        StaffRefund::Return(of) => format!("order {}", of.order),
+        StaffRefund::Order(_, order)
+        | StaffRefund::HeldOrder(_, order)
+        | StaffRefund::Part(NewPartialRefund { order, .. })
+        | StaffRefund::Return(ReceivedReturn { order, .. }) => format!("order {order}"),
         StaffRefund::Case(case) => case.subject(),
     }
 }

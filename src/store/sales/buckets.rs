@@ -79,8 +79,7 @@ impl SaleStore<'_> {
         if after > before && after > locked.total {
             return Ok(false);
         }
-        tx.commit().await?;
-        Ok(true)
+        tx.commit_and(true).await
     }
 
     /// Records how many units a bucket still has after its target was lowered. Returns `false` if it has a newer

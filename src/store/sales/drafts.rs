@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::audit_log::log;
 use crate::sales::changes::{SaleChange, SaleRefusal, next_id, saved_state, touch};
 use crate::sales::{check_goods, columns, definition, definition_values, lock, random_seed, sale};
 use crate::{
@@ -71,8 +70,7 @@ impl SaleStore<'_> {
             return Ok(created);
         }
         let created = create_in(&mut tx, id, draft, options, actor, now).await?;
-        tx.commit().await?;
-        Ok(created)
+        tx.commit_and(created).await
     }
 
     /// Deletes a draft, which never sold anything. Returns the deleted sale.
@@ -87,9 +85,8 @@ impl SaleStore<'_> {
         eligibility::delete(&mut tx, id).await?;
         deposits::delete(&mut tx, id).await?;
         tx.run(query!("DELETE FROM sales WHERE id = $1"; id)).await?;
-        log(&mut tx, actor, AuditAction::Delete, &format!("sale {id}"), Some(&before), None, now).await?;
-        tx.commit().await?;
-        Ok(before)
+        tx.log(actor, AuditAction::Delete, &format!("sale {id}"), Some(&before), None, now).await?;
+        tx.commit_and(before).await
     }
 
     /// Another sale of the same goods at the same time. Always `None` for a sale that is not announced.
@@ -194,7 +191,7 @@ pub(crate) async fn create_in(
     insert(tx, &created, options.form_key.as_deref(), now).await?;
     crate::draws::follow_sale(tx, None, &created).await?;
     crate::waiting_rooms::places::follow_sale(tx, &created).await?;
-    log(tx, actor, AuditAction::Create, &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
+    tx.log(actor, AuditAction::Create, &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
     Ok(created)
 }
 

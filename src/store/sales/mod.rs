@@ -15,7 +15,6 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use super::{Bound, LockPatience, SaleStore, StoreError, Tx, Value, bound, column, pair, row};
-use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal, touch};
 use domain::ledger::money;
@@ -219,7 +218,7 @@ async fn apply_change(
     tx.run(bound(bound(query!(AssertSqlSafe(sql)), definition_values(&after)), [id.value()])).await?;
     crate::draws::follow_sale(&mut tx, Some(&before), &after).await?;
     crate::waiting_rooms::places::follow_sale(&mut tx, &after).await?;
-    log(&mut tx, actor, change.audit_action(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
+    tx.log(actor, change.audit_action(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
     Ok(PendingChange { tx, before, after })
 }
 

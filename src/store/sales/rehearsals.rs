@@ -3,7 +3,6 @@
 use boxed::boxed;
 use jiff::Timestamp;
 
-use crate::audit_log::log;
 use crate::sales::changes::touch;
 use crate::sales::{columns, lock, sale};
 use crate::{ListLock, MAX_ROWS, NewSession, SaleStore, StoreError, User, for_rows};
@@ -98,9 +97,8 @@ impl SaleStore<'_> {
         for sql in DELETE_ALL {
             tx.run(query!(sql; sale)).await?;
         }
-        log(&mut tx, actor, AuditAction::Delete, &format!("sale {sale}"), Some(&before), None, now).await?;
-        tx.commit().await?;
-        Ok(true)
+        tx.log(actor, AuditAction::Delete, &format!("sale {sale}"), Some(&before), None, now).await?;
+        tx.commit_and(true).await
     }
 
     /// Deletes counters and alarms of sales that no longer exist. A process may store some while the sale is being
@@ -113,15 +111,15 @@ impl SaleStore<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Store, column};
     use jiff::SignedDuration;
     use sqlx::AssertSqlSafe;
     use uuid::Uuid;
 
     use super::*;
-    use crate::{Announce, GoodsDraft, SaleDraft, SaveOptions, UserSearch};
-    use domain::Role;
-    use domain::{Bilingual, Currency, Money, OrderId, Reservation, Rush, SaleMode, UserId, Window};
+    use crate::fixture::new_store;
+    use crate::{Announce, GoodsDraft, SaleDraft, SaveOptions, Store, UserSearch, column};
+    use base::clock::Clock;
+    use domain::{Bilingual, Currency, Money, OrderId, Reservation, Role, UserId, Window};
 
     fn session(now: Timestamp) -> NewSession {
         let expires_at = now + SignedDuration::from_hours(1);
@@ -142,9 +140,7 @@ mod tests {
 
     #[tokio::test]
     async fn removing_a_rehearsal_removes_all_of_it_and_nothing_else() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap();
-        store.migrate().await.unwrap();
+        let (_dir, store) = new_store(&Clock::system()).await;
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         let text = Bilingual::new("手机", "Phone");
         let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
@@ -152,13 +148,10 @@ mod tests {
         let draft = SaleDraft {
             goods_id: goods.id,
             price: Money::new(1, Currency::CNY),
-            list_price: None,
             total: 5,
             per_user_limit: 1,
             window: Window { opens_at: Some(now), closes_at: None },
-            rush: Rush::default(),
-            mode: SaleMode::Rush,
-            eligibility: Default::default(),
+            ..SaleDraft::blank()
         };
         let enter = |shadow| SaveOptions { announce: Announce::Schedule, shadow, ..SaveOptions::default() };
         let real = store.sales().create_with(&draft, &enter(false), "test", now).await.unwrap();

@@ -10,7 +10,6 @@ use serde_json::json;
 use sqlx::any::AnyRow;
 
 use crate::accounts::is_closed;
-use crate::audit_log::log;
 use crate::waiting_rooms::{WaitingRoom, lock};
 use crate::{AnyQuery, LockPatience, StoreError, Tx, WaitingRoomStore, column, for_ids, goods, mail, pair, sales};
 use domain::draw::EntryId;
@@ -81,11 +80,9 @@ impl WaitingRoomStore<'_> {
         if sale.window.opens_at.is_none_or(|opens| tx.now < plan.locks_at(opens)) {
             return Ok(None);
         }
-        let query = query!("UPDATE queues SET locked_at_ms = $2 WHERE sale_id = $1"; id, tx.now);
-        tx.run(query).await?;
+        tx.run(query!("UPDATE queues SET locked_at_ms = $2 WHERE sale_id = $1"; id, tx.now)).await?;
         let now = tx.now;
-        tx.commit().await?;
-        Ok(Some(now))
+        tx.commit_and(Some(now)).await
     }
 
     /// The entries of a segment with their numbers, in the order of calls.
@@ -167,8 +164,7 @@ impl WaitingRoomStore<'_> {
         let sql =
             "UPDATE queues SET called = called + $2, serving_segment = $3, serving_number = $4 WHERE sale_id = $1";
         tx.run(query!(sql; id, turns.len() as i64, last.segment, last.number)).await?;
-        tx.commit().await?;
-        Ok(turns.len())
+        tx.commit_and(turns.len()).await
     }
 
     /// Moves calls forward by a time in which these accounts could not buy, so that their turns last longer by as much.
@@ -190,8 +186,7 @@ impl WaitingRoomStore<'_> {
              WHERE sale_id = $1 AND user_id IN $ids";
         let before = values![id, lost.as_millis() as i64, tx.now - lost];
         tx.run_all(for_ids(sql, &before, &users)).await?;
-        tx.commit().await?;
-        Ok(users.len())
+        tx.commit_and(users.len()).await
     }
 
     /// The number of shoppers who are called now and have neither bought nor missed their turn, and the number of calls
@@ -285,8 +280,7 @@ impl WaitingRoomStore<'_> {
         if after != before {
             let sql = "UPDATE queues SET held = $2, per_minute = $3 WHERE sale_id = $1";
             tx.run(query!(sql; sale, after.held, after.per_minute)).await?;
-            let now = tx.now;
-            log(&mut tx, actor, AuditAction::Pace, &format!("sale {sale}"), Some(&before), Some(&after), now).await?;
+            tx.log(actor, AuditAction::Pace, &format!("sale {sale}"), Some(&before), Some(&after), tx.now).await?;
             tx.commit().await?;
         }
         Ok(Some(after))

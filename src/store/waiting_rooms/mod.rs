@@ -41,14 +41,10 @@ pub struct WaitingRoom {
     pub per_minute: Option<i64>,
 }
 
-macro_rules! columns {
-    () => {
-        "sale_id, seed, locked_at_ms, gathers, root, \
-         joined + (SELECT CAST(COALESCE(SUM(places), 0) AS BIGINT) FROM queue_joins \
-           WHERE queue_joins.sale_id = queues.sale_id) AS joined, \
-         called, closed_segment, serving_segment, serving_number, held, per_minute"
-    };
-}
+column_list!(columns: "sale_id, seed, locked_at_ms, gathers, root, \
+    joined + (SELECT CAST(COALESCE(SUM(places), 0) AS BIGINT) FROM queue_joins \
+    WHERE queue_joins.sale_id = queues.sale_id) AS joined, \
+    called, closed_segment, serving_segment, serving_number, held, per_minute");
 
 fn room(row: &AnyRow) -> Result<WaitingRoom, sqlx::Error> {
     let (segment, number): (Option<i64>, _) = (row::get(row, "serving_segment")?, row::get(row, "serving_number")?);
