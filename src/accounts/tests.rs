@@ -214,11 +214,9 @@ async fn command_gives_an_owner_a_temporary_password_and_ends_the_sessions() {
 }
 
 async fn two() -> (Accounts, Accounts, Clock, tempfile::TempDir) {
-    let dir = tempfile::tempdir().unwrap();
-    let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
-    let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
-    store.migrate().await.unwrap();
-    (of(&store, &clock), of(&store, &clock), clock, dir)
+    let (one, dir) = accounts().await;
+    let (other, clock) = (of(&one.store, &one.clock), one.clock.clone());
+    (one, other, clock, dir)
 }
 
 /// The headers of a browser that has this session's cookie.

@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::{AFTER_ALL, AuditLogStore, Bound, StoreError, Tx, bound, column};
+use super::{AFTER_ALL, AuditLogStore, StoreError, Tx, bound, column, conditions};
 use domain::ids::first_id_of;
 use domain::{AuditAction, Order};
 
@@ -122,30 +122,31 @@ impl AuditLogStore<'_> {
         before: Option<&str>,
         limit: i64,
     ) -> Result<Vec<AuditRow>, StoreError> {
-        // Conditions that the filter does not use are left out. With `OR` for empty ones no database would use an
-        // index.
-        let asked = [
-            ("LOWER(actor) =", filter.actor.to_lowercase()),
-            ("action =", filter.action.clone()),
-            ("subject =", filter.subject.clone()),
-            // Ids sort by the time at which they were made, which is nearly the line's time.
-            ("id >=", filter.from.map(|at| first_id_of(apart(at, -CLOCK_TOLERANCE))).unwrap_or_default()),
-            ("id <", filter.to.map(|at| first_id_of(apart(at, CLOCK_TOLERANCE))).unwrap_or_default()),
-        ];
-        let asked: Vec<_> = asked.into_iter().filter(|(_, value)| !value.is_empty()).collect();
-        let conditions: Vec<String> = (5..).zip(&asked).map(|(n, (what, _))| format!(" AND {what} ${n}")).collect();
+        let (conditions, values) = conditions(
+            5,
+            [
+                ("LOWER(actor) =", filter.actor.to_lowercase()),
+                ("action =", filter.action.clone()),
+                ("subject =", filter.subject.clone()),
+                // Ids sort by the time at which they were made, which is nearly the line's time.
+                ("id >=", filter.from.map(|at| first_id_of(apart(at, -CLOCK_TOLERANCE))).unwrap_or_default()),
+                ("id <", filter.to.map(|at| first_id_of(apart(at, CLOCK_TOLERANCE))).unwrap_or_default()),
+            ],
+        );
         // `first` sorts before or after every UUID.
         let (beyond, direction, first) = if filter.oldest_first { (">", "ASC", "") } else { ("<", "DESC", AFTER_ALL) };
         let sql = format!(
             "SELECT id, at_ms, actor, action, subject, before, after FROM audit_log
-             WHERE id {beyond} $1 AND at_ms >= $2 AND at_ms < $3{} ORDER BY id {direction} LIMIT $4",
-            conditions.concat()
+             WHERE id {beyond} $1 AND at_ms >= $2 AND at_ms < $3{conditions} ORDER BY id {direction} LIMIT $4"
         );
         let query = query!(AssertSqlSafe(sql); before.unwrap_or(first),
             filter.from.map_or(i64::MIN, Timestamp::as_millisecond),
             filter.to.map_or(i64::MAX, Timestamp::as_millisecond), limit);
-        let query = bound(query, asked.into_iter().map(|(_, value)| value.value()));
-        self.all(query, |row| read!(row => AuditRow { id, at: "at_ms", actor, action, subject, before, after })).await
+        self.all(
+            bound(query, values),
+            |row| read!(row => AuditRow { id, at: "at_ms", actor, action, subject, before, after }),
+        )
+        .await
     }
 
     /// Every action name that occurs in the log.

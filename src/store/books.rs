@@ -325,14 +325,11 @@ impl JournalSource {
         let account = row::text(row, "account")?;
         let (kind, from, to) = match self {
             JournalSource::Ledger => {
-                return Ok(vec![JournalLine {
-                    at,
-                    transfer: id,
-                    kind: row::text(row, "kind")?,
-                    reference: row::text(row, "reference")?,
-                    account,
-                    amount: money(row::int(row, "amount")?),
-                }]);
+                let amount = money(row::int(row, "amount")?);
+                let line = read!(row => JournalLine {
+                    at = at, transfer = id, kind, reference, account = account, amount = amount,
+                });
+                return Ok(vec![line?]);
             }
             JournalSource::Charges => ("charge", "provider", "shop"),
             JournalSource::Held => ("held_charge", "provider", "held"),

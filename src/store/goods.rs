@@ -312,11 +312,7 @@ async fn write(
 column_list!(picture_columns: "name, width, height, placeholder");
 
 fn picture(row: &AnyRow) -> Result<Picture, sqlx::Error> {
-    read!(row => Picture { name, width = pixels(row, "width")?, height = pixels(row, "height")?, placeholder })
-}
-
-fn pixels(row: &AnyRow, column: &str) -> Result<u32, sqlx::Error> {
-    u32::try_from(row::int(row, column)?).map_err(|_| row::undecodable(column))
+    read!(row => Picture { name, width, height, placeholder })
 }
 
 #[boxed]

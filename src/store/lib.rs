@@ -100,8 +100,8 @@ use base::clock::Clock;
 use pool::Pool;
 use row::{Bound, Value, column, pair};
 use statements::{
-    AFTER_ALL, AnyQuery, MAX_ROWS, bound, escaped_pattern, for_ids, for_rows, list, next_attempt, padded, page_below,
-    placeholders,
+    AFTER_ALL, AnyQuery, MAX_ROWS, bound, conditions, escaped_pattern, for_ids, for_rows, list, next_attempt, padded,
+    page_below, placeholders,
 };
 use transaction::{ListLock, Tx, expect_version, is_outdated, next_version};
 

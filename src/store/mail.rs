@@ -153,22 +153,20 @@ fn mail(row: &AnyRow) -> Result<Mail, sqlx::Error> {
     })
 }
 
-/// The kinds that this program knows, as a list of SQL. A newer program beside it writes others, and sends them.
-fn known_kinds() -> String {
-    MailKind::ALL.map(|kind| format!("'{kind}'")).join(", ")
+/// Selects messages. `$kinds` stands for the kinds that this program knows: a newer program beside it writes others, and
+/// sends them.
+fn selected(rest: &str) -> String {
+    let kinds = MailKind::ALL.map(|kind| format!("'{kind}'")).join(", ");
+    format!(concat!("SELECT ", columns!(), " {}"), rest.replace("$kinds", &format!("({kinds})")))
 }
 
 #[boxed]
 impl MailStore<'_> {
     /// Messages by mail that wait and are due. Messages that have waited longest come first.
     pub async fn due(self, limit: i64) -> Result<Vec<Mail>, StoreError> {
-        let sql = format!(
-            select!(
-                columns,
-                "FROM mails LEFT JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
-                   AND next_attempt_at_ms <= $1 AND kind IN ({}) ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
-            ),
-            known_kinds()
+        let sql = selected(
+            "FROM mails LEFT JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
+               AND next_attempt_at_ms <= $1 AND kind IN $kinds ORDER BY next_attempt_at_ms, mails.id LIMIT $2",
         );
         let mails = self.all(query!(AssertSqlSafe(sql); self.now().await?, limit), mail).await?;
         self.numbered(mails).await
@@ -189,15 +187,11 @@ impl MailStore<'_> {
 
     /// Like [`MailStore::due`], but messages to browsers.
     pub async fn pushes_due(self, limit: i64) -> Result<Vec<(Mail, PushSubscription)>, StoreError> {
-        let sql = format!(
-            select!(
-                columns,
-                ", subscription_id, endpoint, p256dh, auth FROM mails JOIN users ON users.id = mails.user_id
-                 JOIN push_subscriptions ON push_subscriptions.id = subscription_id
-                 WHERE state = 'waiting' AND subscription_id IS NOT NULL AND next_attempt_at_ms <= $1 AND kind IN ({})
-                 ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
-            ),
-            known_kinds()
+        let sql = selected(
+            ", subscription_id, endpoint, p256dh, auth FROM mails JOIN users ON users.id = mails.user_id
+             JOIN push_subscriptions ON push_subscriptions.id = subscription_id
+             WHERE state = 'waiting' AND subscription_id IS NOT NULL AND next_attempt_at_ms <= $1 AND kind IN $kinds
+             ORDER BY next_attempt_at_ms, mails.id LIMIT $2",
         );
         self.all(query!(AssertSqlSafe(sql); self.now().await?, limit), |row| Ok((mail(row)?, subscription(row)?))).await
     }
@@ -241,26 +235,18 @@ impl MailStore<'_> {
 
     /// Messages by mail before the message with this id, newest first.
     pub async fn mails(self, before: Option<&str>, limit: i64) -> Result<Vec<Mail>, StoreError> {
-        let sql = format!(
-            select!(
-                columns,
-                "FROM mails LEFT JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
-                   AND kind IN ({}) ORDER BY mails.id DESC LIMIT $2"
-            ),
-            known_kinds()
+        let sql = selected(
+            "FROM mails LEFT JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
+               AND kind IN $kinds ORDER BY mails.id DESC LIMIT $2",
         );
         self.numbered(self.all(query!(AssertSqlSafe(sql); before.unwrap_or(AFTER_ALL), limit), mail).await?).await
     }
 
     /// The messages of one account, by mail and to its browsers, newest first.
     pub async fn mails_of(self, user: UserId) -> Result<Vec<Mail>, StoreError> {
-        let sql = format!(
-            select!(
-                columns,
-                "FROM mails JOIN users ON users.id = user_id WHERE user_id = $1 AND kind IN ({})
-                 ORDER BY mails.id DESC LIMIT 500"
-            ),
-            known_kinds()
+        let sql = selected(
+            "FROM mails JOIN users ON users.id = user_id WHERE user_id = $1 AND kind IN $kinds
+             ORDER BY mails.id DESC LIMIT 500",
         );
         self.all(query!(AssertSqlSafe(sql); user), mail).await
     }

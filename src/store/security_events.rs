@@ -7,7 +7,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::{AFTER_ALL, Bound, SecurityEventStore, StoreError, bound, for_rows, row};
+use super::{AFTER_ALL, SecurityEventStore, StoreError, bound, conditions, for_rows, row};
 use domain::ids::first_id_of;
 use domain::{SecurityClass, UserId};
 
@@ -78,25 +78,22 @@ impl SecurityEventStore<'_> {
         before: Option<&str>,
         limit: i64,
     ) -> Result<Vec<SecurityEventRow>, StoreError> {
-        // Conditions that the filter does not use are left out. With `OR` for empty ones no database would use an
-        // index.
-        let asked = [
-            ("class =", filter.class.map(|class| class.to_string()).unwrap_or_default()),
-            ("account =", filter.account.map(|id| id.to_string()).unwrap_or_default()),
-            ("network =", filter.network.clone()),
-            ("id >=", filter.from.map(first_id_of).unwrap_or_default()),
-            ("id <", filter.to.map(first_id_of).unwrap_or_default()),
-        ];
-        let asked: Vec<_> = asked.into_iter().filter(|(_, value)| !value.is_empty()).collect();
-        let conditions: Vec<String> = (3..).zip(&asked).map(|(n, (what, _))| format!(" AND {what} ${n}")).collect();
+        let (conditions, values) = conditions(
+            3,
+            [
+                ("class =", filter.class.map(|class| class.to_string()).unwrap_or_default()),
+                ("account =", filter.account.map(|id| id.to_string()).unwrap_or_default()),
+                ("network =", filter.network.clone()),
+                ("id >=", filter.from.map(first_id_of).unwrap_or_default()),
+                ("id <", filter.to.map(first_id_of).unwrap_or_default()),
+            ],
+        );
         let sql = format!(
             "SELECT id, class, account, network, detail, at_ms, events FROM security_events
-             WHERE id < $1{} ORDER BY id DESC LIMIT $2",
-            conditions.concat()
+             WHERE id < $1{conditions} ORDER BY id DESC LIMIT $2"
         );
         let query = query!(AssertSqlSafe(sql); before.unwrap_or(AFTER_ALL), limit);
-        let query = bound(query, asked.into_iter().map(|(_, value)| value.value()));
-        self.all(query, |row| {
+        self.all(bound(query, values), |row| {
             read!(row => SecurityEventRow {
                 id, class, account = row::text(row, "account")?.parse().ok(), network, detail, at: "at_ms", events,
             })

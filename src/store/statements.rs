@@ -125,10 +125,19 @@ impl Connection {
         sql: &str,
         before: &[Value],
         ids: &[impl Bound + Clone],
+        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
+    ) -> Result<C, sqlx::Error> {
+        self.all_in(for_ids(sql, before, ids), map).await
+    }
+
+    /// Reads and maps the rows of all these statements.
+    pub(super) async fn all_in<T, C: Default + Extend<T>>(
+        &mut self,
+        queries: impl Iterator<Item = AnyQuery<'static>>,
         mut map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
     ) -> Result<C, sqlx::Error> {
         let mut found = C::default();
-        for query in for_ids(sql, before, ids) {
+        for query in queries {
             for row in self.fetch_all(query).await? {
                 found.extend([map(&row)?]);
             }
@@ -252,6 +261,15 @@ pub(super) fn list(count: usize, after: usize) -> String {
 /// The id below which a page begins that goes back in time.
 pub(super) fn page_below(before: Option<impl ToString>) -> String {
     before.map_or_else(|| AFTER_ALL.to_owned(), |id| id.to_string())
+}
+
+/// The conditions of a filter, such as `class =`, and their values, which begin with the parameter `$first`. Empty ones are
+/// left out: with `OR` for them no database would use an index.
+pub(super) fn conditions<const N: usize>(first: usize, asked: [(&str, String); N]) -> (String, Vec<Value>) {
+    let asked = (first..).zip(asked.into_iter().filter(|(_, value)| !value.is_empty()));
+    let (conditions, values): (Vec<String>, _) =
+        asked.map(|(n, (what, value))| (format!(" AND {what} ${n}"), value.value())).unzip();
+    (conditions.concat(), values)
 }
 
 /// A text as a part of a `LIKE` pattern whose escape is a backslash.

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 use sqlx::any::AnyRow;
 
-use crate::{StoreError, Tx, WalletStore, column, for_rows, row};
+use crate::{StoreError, Tx, WalletStore, column, for_rows, pair, row};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{OrderId, PacketId, PaymentId, SaleId, UserId};
 
@@ -125,15 +125,10 @@ async fn insert_transfers<'a>(
     now: Timestamp,
 ) -> Result<Vec<&'a Transfer>, sqlx::Error> {
     let transfers: Vec<&Transfer> = transfers.collect();
-    let mut new = HashSet::with_capacity(transfers.len());
     let sql =
         "INSERT INTO wallet_transfers (id, kind, reference, at_ms) VALUES $rows ON CONFLICT DO NOTHING RETURNING id";
     let values = |of: &&Transfer| values![&of.id, of.kind, &of.reference, now];
-    for query in for_rows(sql, &transfers, values) {
-        for row in tx.fetch_all(query).await? {
-            new.insert(row::text(&row, "id")?);
-        }
-    }
+    let new: HashSet<String> = tx.all_in(for_rows(sql, &transfers, values), column("id")).await?;
     Ok(transfers.into_iter().filter(|transfer| new.contains(&transfer.id)).collect())
 }
 
@@ -143,16 +138,11 @@ pub(super) async fn lock(
     accounts: impl IntoIterator<Item = &String>,
 ) -> Result<BTreeMap<String, i64>, sqlx::Error> {
     let accounts: Vec<&String> = accounts.into_iter().collect();
-    let mut balances = BTreeMap::new();
     // This creates the row or updates it without a change. Either way it is locked from here on.
     let sql = "INSERT INTO wallet_balances (account, balance) VALUES $rows
          ON CONFLICT (account) DO UPDATE SET balance = wallet_balances.balance RETURNING account, balance";
-    for query in for_rows(sql, &accounts, |account| values![account, 0_i64]) {
-        for row in tx.fetch_all(query).await? {
-            balances.insert(row::text(&row, "account")?, row::int(&row, "balance")?);
-        }
-    }
-    Ok(balances)
+    let rows = for_rows(sql, &accounts, |account| values![account, 0_i64]);
+    tx.all_in(rows, pair("account", "balance")).await
 }
 
 async fn insert_entries(tx: &mut Tx, transfers: &[&Transfer], now: Timestamp) -> Result<(), sqlx::Error> {

@@ -232,8 +232,7 @@ impl CredentialStore<'_> {
         let now = tx.now.as_millisecond();
         // Locks the row, so that two uses at once compare their counters one after the other.
         let query = query!("UPDATE passkeys SET used_at_ms = $2 WHERE id = $1 RETURNING sign_count"; id, now);
-        let before: Option<i64> = tx.optional(query, column("sign_count")).await?;
-        let Some(before) = before else { return Ok(PasskeyUse::Gone) };
+        let Some(before) = tx.optional(query, column::<i64>("sign_count")).await? else { return Ok(PasskeyUse::Gone) };
         if !spend(&mut tx, &challenge.id, challenge.expires_at).await? {
             return Ok(PasskeyUse::Spent);
         }

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::accounts::{self, sessions, tombstone};
 use crate::packets::claims::UNCLAIMED;
 use crate::{
-    AccountStore, EntryCursor, FoundQuestion, PartialRefund, PaymentRecord, Revocation, StoreError, Tx, WalletEntry,
-    column, deposits, reminders, wallet,
+    AccountStore, Deposit, EntryCursor, FoundQuestion, Mail, PartialRefund, PaymentRecord, Revocation, SessionRow,
+    StoreError, Tx, WalletEntry, column, deposits, reminders, wallet,
 };
 use domain::invoice::Invoice;
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
 use domain::packet::{Giver, Packet};
-use domain::{GoodsReturn, OrderHold, Parcel, UserId, WaitingRoomPlace};
+use domain::{AccountLink, DrawEntry, GoodsReturn, OrderHold, Parcel, SaleId, UserId, Waiter, WaitingRoomPlace};
 
 /// Rows per query.
 const PAGE: i64 = 500;
@@ -25,18 +25,6 @@ impl AccountStore<'_> {
     /// links, questions, saved views, sessions, and passkeys without their keys. `None` if there is no such account.
     pub async fn export_of(self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
-        let sessions = self.sessions().sessions_of(id, now).await?.into_iter().map(|session| {
-            json!({
-                "id": session.id, "created_at": session.created_at, "seen_at": session.seen_at,
-                "address": session.address, "agent": session.agent,
-            })
-        });
-        let passkeys =
-            self.credentials().passkeys_of(id).await?.into_iter().map(
-                |passkey| json!({"name": passkey.name, "created_at": passkey.created_at, "used_at": passkey.used_at}),
-            );
-        let views = self.saved_views().views_for_export(id).await?.into_iter();
-        let views = views.map(|view| json!({"list": view.list, "name": view.name, "query": view.query}));
         Ok(Some(json!({
             "exported_at": now,
             "account": {
@@ -51,7 +39,7 @@ impl AccountStore<'_> {
             "wallet": {
                 "balance": money(self.wallet().balance(LedgerAccount::User(id)).await?),
                 "entries": self.entries_for_export(id).await?,
-                "deposits": self.deposits_for_export(id).await?,
+                "deposits": list(self.deposits().deposits_of(id).await?, deposit_json),
             },
             "packets": {
                 "given": self.packets_given_for_export(id).await?,
@@ -59,31 +47,35 @@ impl AccountStore<'_> {
             },
             "push": self.push().push_for_export(id).await?,
             "reminders": self.reminders().reminders_for_export(id).await?,
-            "queue_places": self.queue_places_for_export(id).await?,
-            "draw_entries": self.draw_entries_for_export(id).await?,
-            "waitlists": self.waitlists_for_export(id).await?,
+            "queue_places": list(self.waiting_rooms().places_of(id).await?, place_json),
+            "draw_entries": list(self.draws().draw_entries_of(id).await?, draw_entry_json),
+            "waitlists": list(self.waitlists().waiters_of(id).await?, waiter_json),
             "eligibility": self.eligibility_for_export(id).await?,
-            "signals": self.links_for_export(id).await?,
+            "signals": list(self.linked_accounts().links_of(id).await?, link_json),
             "questions": self.questions_for_export(id).await?,
-            "saved_views": views.collect::<Vec<_>>(),
-            "sessions": sessions.collect::<Vec<_>>(),
-            "passkeys": passkeys.collect::<Vec<_>>(),
+            "saved_views": list(self.saved_views().views_for_export(id).await?, |view| {
+                json!({"list": view.list, "name": view.name, "query": view.query})
+            }),
+            "sessions": list(self.sessions().sessions_of(id, now).await?, session_json),
+            "passkeys": list(self.credentials().passkeys_of(id).await?, |passkey| {
+                json!({"name": passkey.name, "created_at": passkey.created_at, "used_at": passkey.used_at})
+            }),
         })))
     }
 
     async fn mail_for_export(self, id: UserId) -> Result<Value, StoreError> {
         let mail = self.mail_of(id).await?;
-        let messages = self.mail().mails_of(id).await?.into_iter().map(|mail| {
+        let message = |mail: Mail| {
             json!({
                 "to": mail.recipient, "about": mail.kind.as_str(), "facts": mail.facts, "created_at": mail.created_at,
                 "state": mail.state.as_str(),
             })
-        });
+        };
         Ok(json!({
             "address": mail.as_ref().and_then(|mail| mail.address.as_deref()),
             "verified_at": mail.as_ref().and_then(|mail| mail.verified_at),
             "pending": mail.as_ref().and_then(|mail| mail.pending.as_deref()),
-            "messages": messages.collect::<Vec<_>>(),
+            "messages": list(self.mail().mails_of(id).await?, message),
             "known_devices": self.known_devices_for_export(id).await?,
         }))
     }
@@ -115,100 +107,50 @@ impl AccountStore<'_> {
         }
     }
 
-    async fn packets_given_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+    async fn packets_given_for_export(self, id: UserId) -> Result<Value, StoreError> {
         let page =
             |before: Option<Packet>| async move { self.packets().given(Giver::User(id), before.as_ref(), PAGE).await };
-        Ok(all_pages(page, Packet::clone).await?.iter().map(packet_json).collect())
+        Ok(list(all_pages(page, Packet::clone).await?, packet_json))
     }
 
-    async fn packets_received_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+    async fn packets_received_for_export(self, id: UserId) -> Result<Value, StoreError> {
         let page = |before| self.packets().received(id, before, PAGE);
         let claims = all_pages(page, |(claim, packet)| (claim.claimed_at, packet.id)).await?;
-        let claims = claims.iter().map(|(claim, packet)| {
+        Ok(list(claims, |(claim, packet)| {
             json!({
                 "packet_id": packet.id, "greeting": packet.greeting, "amount": money(claim.amount),
                 "claimed_at": claim.claimed_at,
             })
-        });
-        Ok(claims.collect())
+        }))
     }
 
-    async fn questions_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+    async fn questions_for_export(self, id: UserId) -> Result<Value, StoreError> {
         let page = |before| self.questions().questions_of(id, before, PAGE);
         let questions = all_pages(page, |found| found.question.id).await?;
-        let questions = questions.iter().map(|FoundQuestion { question, .. }| {
+        Ok(list(questions, |FoundQuestion { question, .. }| {
             json!({
                 "id": question.id, "goods_id": question.goods_id, "sale_id": question.sale_id,
                 "locale": question.locale, "text": question.text, "asked_at": question.asked_at,
                 "status": question.status, "answer": question.answer, "answered_at": question.answered_at,
             })
-        });
-        Ok(questions.collect())
-    }
-
-    async fn queue_places_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let places = self.waiting_rooms().places_of(id).await?.into_iter().map(
-            |(sale, WaitingRoomPlace { entry, place, joined_at, called_at })| {
-                json!({
-                    "sale_id": sale, "entry": entry, "segment": place.segment, "number": place.number,
-                    "joined_at": joined_at, "called_at": called_at,
-                })
-            },
-        );
-        Ok(places.collect())
-    }
-
-    async fn draw_entries_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let entries = self.draws().draw_entries_of(id).await?.into_iter().map(|(sale, entry)| {
-            json!({
-                "sale_id": sale, "entry": entry.id, "entered_at": entry.entered_at, "state": entry.state,
-                "reason": entry.reason, "rank": entry.rank, "order_id": entry.order_id,
-            })
-        });
-        Ok(entries.collect())
-    }
-
-    async fn waitlists_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let places = self.waitlists().waiters_of(id).await?.into_iter().map(|(sale, waiter)| {
-            json!({
-                "sale_id": sale, "quantity": waiter.quantity, "joined_at": waiter.joined_at, "state": waiter.state,
-                "order_id": waiter.order_id,
-            })
-        });
-        Ok(places.collect())
+        }))
     }
 
     async fn eligibility_for_export(self, id: UserId) -> Result<Value, StoreError> {
-        let groups = self.eligibility().all_groups_of(id).await?.into_iter().map(
+        let groups = list(
+            self.eligibility().all_groups_of(id).await?,
             |(sale, group, at)| json!({"sale_id": sale, "kind": group.kind, "digest": group.digest, "claimed_at": at}),
         );
         let invitations = self.eligibility().invitations_of(id).await?;
-        let invitations = invitations.into_iter().map(|(sale, at)| json!({"sale_id": sale, "redeemed_at": at}));
-        Ok(json!({"groups": groups.collect::<Vec<_>>(), "invitations": invitations.collect::<Vec<_>>()}))
+        let invitations = list(invitations, |(sale, at)| json!({"sale_id": sale, "redeemed_at": at}));
+        Ok(json!({"groups": groups, "invitations": invitations}))
     }
 
-    async fn links_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let noted = self.linked_accounts().links_of(id).await?.into_iter().map(|(sale, noted)| {
-            json!({"sale_id": sale, "kind": noted.link.kind, "digest": noted.link.digest, "at": noted.at})
-        });
-        Ok(noted.collect())
-    }
-
-    async fn deposits_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let deposits = self.deposits().deposits_of(id).await?.into_iter().map(|deposit| {
-            json!({
-                "sale_id": deposit.sale_id, "amount": money(deposit.amount), "held_at": deposit.held_at,
-                "returned_at": deposit.returned_at,
-            })
-        });
-        Ok(deposits.collect())
-    }
-
-    async fn entries_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+    async fn entries_for_export(self, id: UserId) -> Result<Value, StoreError> {
         let page = |before: Option<EntryCursor>| async move {
             self.wallet().entries(LedgerAccount::User(id), before.as_ref(), PAGE).await
         };
-        Ok(all_pages(page, WalletEntry::cursor).await?.iter().map(entry_json).collect())
+        Ok(list(all_pages(page, WalletEntry::cursor).await?, entry_json))
     }
 }
 
@@ -227,6 +169,49 @@ async fn all_pages<T, C, F: Future<Output = Result<Vec<T>, StoreError>>>(
         }
         before = all.last().map(&cursor);
     }
+}
+
+fn list<T>(rows: Vec<T>, json: impl Fn(T) -> Value) -> Value {
+    rows.into_iter().map(json).collect()
+}
+
+fn session_json(session: SessionRow) -> Value {
+    json!({
+        "id": session.id, "created_at": session.created_at, "seen_at": session.seen_at, "address": session.address,
+        "agent": session.agent,
+    })
+}
+
+fn place_json((sale, WaitingRoomPlace { entry, place, joined_at, called_at }): (SaleId, WaitingRoomPlace)) -> Value {
+    json!({
+        "sale_id": sale, "entry": entry, "segment": place.segment, "number": place.number, "joined_at": joined_at,
+        "called_at": called_at,
+    })
+}
+
+fn draw_entry_json((sale, entry): (SaleId, DrawEntry)) -> Value {
+    json!({
+        "sale_id": sale, "entry": entry.id, "entered_at": entry.entered_at, "state": entry.state,
+        "reason": entry.reason, "rank": entry.rank, "order_id": entry.order_id,
+    })
+}
+
+fn waiter_json((sale, waiter): (SaleId, Waiter)) -> Value {
+    json!({
+        "sale_id": sale, "quantity": waiter.quantity, "joined_at": waiter.joined_at, "state": waiter.state,
+        "order_id": waiter.order_id,
+    })
+}
+
+fn link_json((sale, noted): (Option<SaleId>, AccountLink)) -> Value {
+    json!({"sale_id": sale, "kind": noted.link.kind, "digest": noted.link.digest, "at": noted.at})
+}
+
+fn deposit_json(deposit: Deposit) -> Value {
+    json!({
+        "sale_id": deposit.sale_id, "amount": money(deposit.amount), "held_at": deposit.held_at,
+        "returned_at": deposit.returned_at,
+    })
 }
 
 /// A return as the order's owner sees it, without the names of the staff.
@@ -270,13 +255,13 @@ fn hold_json(hold: &OrderHold) -> Value {
     })
 }
 
-fn entry_json(entry: &WalletEntry) -> Value {
+fn entry_json(entry: WalletEntry) -> Value {
     json!({
         "id": entry.id, "kind": entry.kind, "amount": money(entry.amount), "at": entry.at, "about": entry.about,
     })
 }
 
-fn packet_json(packet: &Packet) -> Value {
+fn packet_json(packet: Packet) -> Value {
     json!({
         "id": packet.id, "total": money(packet.total), "count": packet.count, "greeting": packet.greeting,
         "created_at": packet.created_at, "opens_at": packet.opens_at, "expires_at": packet.expires_at,

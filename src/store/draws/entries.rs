@@ -76,16 +76,16 @@ impl DrawStore<'_> {
             return Ok(EnterOutcome::Known(known));
         }
         let mut tx = self.begin().await?;
-        let Some(open) = open_phase(&mut tx, sale).await? else { return Ok(EnterOutcome::NoSuchDraw) };
-        if open.phase != Phase::Open {
-            return Ok(EnterOutcome::Closed(open.phase));
+        let Some((phase, deposit)) = open_phase(&mut tx, sale).await? else { return Ok(EnterOutcome::NoSuchDraw) };
+        if phase != Phase::Open {
+            return Ok(EnterOutcome::Closed(phase));
         }
         let sql =
             "INSERT INTO draw_entries (sale_id, user_id, entry, entered_at_ms, state) VALUES ($1, $2, $3, $4, 'in')
              ON CONFLICT (sale_id, user_id) DO UPDATE SET state = 'in' WHERE draw_entries.state = 'withdrawn'";
         let written = tx.changed(query!(sql; sale, user, id, tx.now)).await?;
         let own = tx.one(query!(OWN; sale, user), entry).await?;
-        if !deposits::take(&mut tx, sale, open.deposit, &[user]).await?.is_empty() {
+        if !deposits::take(&mut tx, sale, deposit, &[user]).await?.is_empty() {
             return Ok(EnterOutcome::DepositNeeded);
         }
         tx.commit_and(if written == 1 { EnterOutcome::Entered(own) } else { EnterOutcome::Known(own) }).await
@@ -94,10 +94,10 @@ impl DrawStore<'_> {
     /// Takes an entry back if the sale is open. Safe to repeat.
     pub async fn withdraw(self, sale: SaleId, user: UserId) -> Result<WithdrawOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        match open_phase(&mut tx, sale).await?.map(|open| open.phase) {
+        match open_phase(&mut tx, sale).await? {
             None => return Ok(WithdrawOutcome::NoSuchEntry),
-            Some(Phase::Open) => {}
-            Some(phase) => return Ok(WithdrawOutcome::Closed(phase)),
+            Some((Phase::Open, _)) => {}
+            Some((phase, _)) => return Ok(WithdrawOutcome::Closed(phase)),
         }
         let sql = "UPDATE draw_entries SET state = 'withdrawn' WHERE sale_id = $1 AND user_id = $2 AND state = 'in'";
         tx.run(query!(sql; sale, user)).await?;
@@ -143,19 +143,13 @@ impl DrawStore<'_> {
     }
 }
 
-/// Whether and how the sale takes entries.
-struct Openness {
-    /// The phase. The sale takes entries only if it is open.
-    phase: Phase,
-    deposit: Option<i64>,
-}
-
-/// Reads whether the sale takes entries. The list cannot be closed before the end of the transaction.
-async fn open_phase(tx: &mut Tx, id: SaleId) -> Result<Option<Openness>, sqlx::Error> {
+/// The phase of a sale, which takes entries only if it is open, and its deposit. The list cannot be closed before the end
+/// of the transaction.
+async fn open_phase(tx: &mut Tx, id: SaleId) -> Result<Option<(Phase, Option<i64>)>, sqlx::Error> {
     let Some(draw) = lock(tx, ListLock::Shared, id).await? else { return Ok(None) };
     let Some(sale) = sales::read(tx, id).await? else { return Ok(None) };
     let phase = if draw.state == DrawState::Announced { sale.phase(tx.now) } else { Phase::Ended };
-    Ok(Some(Openness { phase, deposit: sale.eligibility.deposit_amount() }))
+    Ok(Some((phase, sale.eligibility.deposit_amount())))
 }
 
 /// Selects a page of the public list.

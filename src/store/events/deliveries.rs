@@ -9,7 +9,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use super::{BATCH_SIZE, Endpoint, tell_owners};
+use super::{BATCH_SIZE, Endpoint, subject, tell_owners};
 use crate::{AFTER_ALL, Bound, EventStore, StoreError, bound, column, for_ids, id_at, list, row};
 use domain::AuditAction;
 use domain::event::{DeliveryState, EndpointState, EventKind};
@@ -200,14 +200,16 @@ impl EventStore<'_> {
         let mut count = 0;
         let mut after = match which {
             Replay::One(id) => {
-                let events = self.events_after(endpoint, None, Some(id)).await?;
+                // A test is for one endpoint only.
+                let sql = "SELECT id FROM events WHERE id = $1 AND (kind <> 'ping' OR subject = $2)";
+                let events = self.all(query!(sql; id, subject(&endpoint.id)), column("id")).await?;
                 count += self.send_again(endpoint, &events).await?;
                 None
             }
             Replay::Since(since) => Some(first_id_of(*since)),
         };
         while let Some(from) = after {
-            let events = self.events_after(endpoint, Some(&from), None).await?;
+            let events = self.events_after(endpoint, &from).await?;
             count += self.send_again(endpoint, &events).await?;
             // Sorts after this id and before the next one.
             after = events.last().filter(|_| events.len() as i64 == BATCH_SIZE).map(|last| format!("{last}g"));
@@ -218,31 +220,20 @@ impl EventStore<'_> {
                 Replay::One(id) => serde_json::json!({"event": id}),
                 Replay::Since(since) => serde_json::json!({"since": since, "count": count}),
             };
-            self.log_of(&mut tx, actor, AuditAction::ReplayEvents, &endpoint.id, None, Some(&after)).await?;
+            tx.log(actor, AuditAction::ReplayEvents, &subject(&endpoint.id), None, Some(&after), tx.now).await?;
             tx.commit().await?;
         }
         Ok(count)
     }
 
-    /// Ids of events: one, or a bounded number from this id on that the endpoint wants.
-    async fn events_after(
-        self,
-        endpoint: &Endpoint,
-        from: Option<&str>,
-        one: Option<&Uuid>,
-    ) -> Result<Vec<String>, StoreError> {
-        let id = column("id");
-        if let Some(one) = one {
-            // A test is for one endpoint only.
-            let sql = "SELECT id FROM events WHERE id = $1 AND (kind <> 'ping' OR subject = $2)";
-            return self.all(query!(sql; one, format!("endpoint {}", endpoint.id)), id).await;
-        }
+    /// Ids of a bounded number of events from this id on that the endpoint wants.
+    async fn events_after(self, endpoint: &Endpoint, from: &str) -> Result<Vec<String>, StoreError> {
         let kinds: Vec<&str> =
             EventKind::ALL.iter().filter(|kind| endpoint.choice.includes(**kind)).map(|kind| kind.as_str()).collect();
         let sql =
             format!("SELECT id FROM events WHERE id >= $1 AND kind IN {} ORDER BY id LIMIT $2", list(kinds.len(), 2));
-        let query = query!(AssertSqlSafe(sql); from.unwrap_or_default(), BATCH_SIZE);
-        self.all(bound(query, kinds.into_iter().map(Bound::value)), id).await
+        let query = query!(AssertSqlSafe(sql); from, BATCH_SIZE);
+        self.all(bound(query, kinds.into_iter().map(Bound::value)), column("id")).await
     }
 
     async fn send_again(self, endpoint: &Endpoint, events: &[String]) -> Result<i64, StoreError> {

@@ -38,15 +38,9 @@ pub(super) struct Fact {
 #[derive(Debug, Default)]
 struct OrderRows {
     /// Facts of steps, parcels, payments and refunds.
-    facts: HashMap<OrderId, Vec<(String, FactRow)>>,
+    facts: HashMap<OrderId, Vec<(String, Timestamp, FactKind)>>,
     /// Ids that other shops have for the owners.
     external: HashMap<OrderId, String>,
-}
-
-#[derive(Debug)]
-struct FactRow {
-    at: Timestamp,
-    what: FactKind,
 }
 
 #[derive(Debug)]
@@ -59,12 +53,11 @@ impl OrderRows {
     /// The facts of an order, in the order in which they happened.
     fn facts_of(&mut self, order: &Order) -> Vec<Fact> {
         let created = if order.status == OrderStatus::Rejected { OrderStatus::Rejected } else { OrderStatus::Unpaid };
-        let created = FactRow { at: order.created_at, what: FactKind::Step(created) };
-        let mut rows = vec![("created".to_owned(), created)];
+        let mut rows = vec![("created".to_owned(), order.created_at, FactKind::Step(created))];
         rows.extend(self.facts.remove(&order.id).unwrap_or_default());
         let shopper = self.external.get(&order.id);
         let mut facts = Vec::with_capacity(rows.len());
-        for (key, FactRow { at, what }) in rows {
+        for (key, at, what) in rows {
             match what {
                 FactKind::Other(kind, more) => {
                     let mut data = json!({"order": order_json(order)});
@@ -208,8 +201,7 @@ impl EventStore<'_> {
 
 impl OrderRows {
     fn add(&mut self, row: &AnyRow, key: String, at: &str, what: FactKind) -> Result<(), sqlx::Error> {
-        let fact = FactRow { at: row::get(row, at)?, what };
-        self.facts.entry(row::get(row, "order_id")?).or_default().push((key, fact));
+        self.facts.entry(row::get(row, "order_id")?).or_default().push((key, row::get(row, at)?, what));
         Ok(())
     }
 }
@@ -389,9 +381,7 @@ mod tests {
 
     /// The types of an order's events, if these statuses followed after it was made.
     fn kinds(order: &Order, steps: &[OrderStatus], shopper: Option<&str>) -> Vec<EventKind> {
-        let step = |(n, status): (i64, &OrderStatus)| {
-            (status.to_string(), FactRow { at: at(n), what: FactKind::Step(*status) })
-        };
+        let step = |(n, status): (i64, &OrderStatus)| (status.to_string(), at(n), FactKind::Step(*status));
         let facts = HashMap::from([(order.id, (2..).zip(steps).map(step).collect())]);
         let external = shopper.map(|name| (order.id, name.to_owned())).into_iter().collect();
         OrderRows { facts, external }.facts_of(order).iter().map(|fact| fact.kind).collect()

@@ -64,6 +64,11 @@ fn endpoint(row: &AnyRow) -> Result<Endpoint, sqlx::Error> {
     })
 }
 
+/// An endpoint as the subject of events and of lines in the audit log.
+fn subject(id: &str) -> String {
+    format!("endpoint {id}")
+}
+
 /// What the audit log has of an endpoint. An address may carry a key in its query, so that is left out.
 fn record(of: &Endpoint) -> Value {
     let url = of.url.split('?').next().unwrap_or_default();
@@ -143,7 +148,7 @@ impl EventStore<'_> {
         let sql = "INSERT INTO event_endpoints (id, url, kinds, state, secret, created_at_ms)
              VALUES ($1, $2, $3, $4, $5, $6)";
         tx.run(query!(sql; &new.id, &new.url, new.choice.names().join(","), new.state, &new.secret, tx.now)).await?;
-        self.log_of(&mut tx, actor, AuditAction::AddEndpoint, &new.id, None, Some(&record(new))).await?;
+        tx.log(actor, AuditAction::AddEndpoint, &subject(&new.id), None, Some(&record(new)), tx.now).await?;
         tx.commit_and(true).await
     }
 
@@ -168,7 +173,7 @@ impl EventStore<'_> {
         tx.run(query!(sql; id, &after.url, kinds, after.state, after.failing_since)).await?;
         let records = (record(&before), record(&after));
         if records.0 != records.1 {
-            self.log_of(&mut tx, actor, AuditAction::EditEndpoint, id, Some(&records.0), Some(&records.1)).await?;
+            tx.log(actor, AuditAction::EditEndpoint, &subject(id), Some(&records.0), Some(&records.1), tx.now).await?;
         }
         tx.commit_and(Some(after)).await
     }
@@ -186,7 +191,7 @@ impl EventStore<'_> {
         let sql =
             "UPDATE event_endpoints SET previous_secret = secret, previous_until_ms = $3, secret = $2 WHERE id = $1";
         tx.run(query!(sql; id, secret, until)).await?;
-        self.log_of(&mut tx, actor, AuditAction::RotateSecret, id, None, Some(&record(&before))).await?;
+        tx.log(actor, AuditAction::RotateSecret, &subject(id), None, Some(&record(&before)), tx.now).await?;
         tx.commit_and(true).await
     }
 
@@ -201,7 +206,7 @@ impl EventStore<'_> {
     /// Logs that staff read the secret.
     pub async fn log_secret_read(self, of: &Endpoint, actor: &str) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        self.log_of(&mut tx, actor, AuditAction::RevealSecret, &of.id, None, Some(&record(of))).await?;
+        tx.log(actor, AuditAction::RevealSecret, &subject(&of.id), None, Some(&record(of)), tx.now).await?;
         Ok(tx.commit().await?)
     }
 
@@ -213,20 +218,8 @@ impl EventStore<'_> {
         tx.run(query!("DELETE FROM event_endpoints WHERE id = $1"; id)).await?;
         let sql = "UPDATE event_cursor SET position = NULL WHERE NOT EXISTS (SELECT 1 FROM event_endpoints)";
         tx.run(query!(sql)).await?;
-        self.log_of(&mut tx, actor, AuditAction::DeleteEndpoint, id, Some(&record(&before)), None).await?;
+        tx.log(actor, AuditAction::DeleteEndpoint, &subject(id), Some(&record(&before)), None, tx.now).await?;
         tx.commit_and(true).await
-    }
-
-    async fn log_of(
-        self,
-        tx: &mut Tx,
-        actor: &str,
-        action: AuditAction,
-        id: &str,
-        before: Option<&Value>,
-        after: Option<&Value>,
-    ) -> Result<(), sqlx::Error> {
-        tx.log(actor, action, &format!("endpoint {id}"), before, after, tx.now).await
     }
 
     /// Writes a test event to one endpoint, whatever types it has. Returns its id; `None` if there is no such endpoint.
@@ -235,7 +228,7 @@ impl EventStore<'_> {
         if locked(&mut tx, id).await?.is_none() {
             return Ok(None);
         }
-        let subject = format!("endpoint {id}");
+        let subject = subject(id);
         let last = query!("SELECT COALESCE(MAX(sequence), 0) AS last FROM events WHERE subject = $1"; &subject);
         let sequence = tx.one(last, column::<i64>("last")).await? + 1;
         let ping = NewEvent::new(&tx, EventKind::Ping, (subject, sequence), sequence.to_string(), json!({}));

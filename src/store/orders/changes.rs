@@ -103,26 +103,22 @@ pub struct ChangedOrders {
     pub has_more: bool,
 }
 
-/// Rows of the feed after a position.
-struct FeedRows {
-    rows: Vec<(i64, Vec<OrderId>)>,
-}
+/// Rows of the feed with their positions.
+type FeedRows = Vec<(i64, Vec<OrderId>)>;
 
-impl FeedRows {
-    /// The ids of one page without repetitions, the position of its last row, and whether more rows follow.
-    fn page(self, after: i64) -> (Vec<OrderId>, i64, bool) {
-        let (mut ids, mut seen, mut next) = (Vec::new(), HashSet::new(), after);
-        let mut has_more = self.rows.len() as i64 == MAX_ROWS_PER_PAGE;
-        for (position, orders) in self.rows {
-            if ids.len() + orders.len() > MAX_CHANGED_ORDERS {
-                has_more = true;
-                break;
-            }
-            ids.extend(orders.into_iter().filter(|id| seen.insert(*id)));
-            next = position;
+/// The ids of one page without repetitions, the position of its last row, and whether more rows follow.
+fn page_of(rows: FeedRows, after: i64) -> (Vec<OrderId>, i64, bool) {
+    let (mut ids, mut seen, mut next) = (Vec::new(), HashSet::new(), after);
+    let mut has_more = rows.len() as i64 == MAX_ROWS_PER_PAGE;
+    for (position, orders) in rows {
+        if ids.len() + orders.len() > MAX_CHANGED_ORDERS {
+            has_more = true;
+            break;
         }
-        (ids, next, has_more)
+        ids.extend(orders.into_iter().filter(|id| seen.insert(*id)));
+        next = position;
     }
+    (ids, next, has_more)
 }
 
 #[boxed]
@@ -136,7 +132,7 @@ impl OrderStore<'_> {
             None => self.feed_bounds().await?.0,
         };
         let mut found = self.feed_rows(after).await?;
-        if (found.rows.len() as i64) < MAX_ROWS_PER_PAGE && self.number_changes().await? {
+        if (found.len() as i64) < MAX_ROWS_PER_PAGE && self.number_changes().await? {
             found = self.feed_rows(after).await?;
         }
         // Read last, so that a purge between the reads is noticed.
@@ -144,7 +140,7 @@ impl OrderStore<'_> {
         if after < purged || after > numbered {
             return Ok(None);
         }
-        let (ids, next, has_more) = found.page(after);
+        let (ids, next, has_more) = page_of(found, after);
         let mut orders: HashMap<OrderId, FoundOrder> =
             self.delivered_orders(&ids).await?.into_iter().map(|found| (found.order.id, found)).collect();
         let orders = ids.iter().filter_map(|id| orders.remove(id)).collect();
@@ -177,7 +173,7 @@ impl OrderStore<'_> {
             let ids: Option<Vec<OrderId>> = row::text(row, "orders")?.split(',').map(|id| id.parse().ok()).collect();
             Ok((row::int(row, "position")?, ids.ok_or_else(|| row::undecodable("orders"))?))
         };
-        Ok(FeedRows { rows: self.all(query!(sql; after, MAX_ROWS_PER_PAGE), read).await? })
+        self.all(query!(sql; after, MAX_ROWS_PER_PAGE), read).await
     }
 
     /// Gives positions to as many changes as a page has. Returns whether there were any.

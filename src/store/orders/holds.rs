@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use boxed::boxed;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
@@ -109,15 +109,7 @@ impl OrderStore<'_> {
         if tx.changed(query!(added; Uuid::now_v7(), id, sale, reason.note, reason.actor, tx.now)).await? == 0 {
             return Ok(HoldChange::Unchanged);
         }
-        let facts = json!({"sale": sale, "order": id, "reason": reason.note});
-        finish(
-            tx,
-            (id, owner),
-            (AuditAction::Hold, json!({"held": true, "reason": reason.note})),
-            (MailKind::OrderHeld, facts),
-            reason,
-        )
-        .await
+        finish(tx, (sale, id, owner), true, (AuditAction::Hold, MailKind::OrderHeld), reason).await
     }
 
     /// Releases a held order, which also answers a waiting appeal.
@@ -127,24 +119,18 @@ impl OrderStore<'_> {
         if !end(&mut tx, id, HoldOutcome::Released, reason.actor, Some(reason.note)).await? {
             return Ok(HoldChange::Unchanged);
         }
-        let facts = json!({"sale": sale, "order": id, "reason": reason.note});
-        let after = json!({"held": false, "reason": reason.note});
-        finish(tx, (id, owner), (AuditAction::ReleaseHold, after), (MailKind::HoldReleased, facts), reason).await
+        finish(tx, (sale, id, owner), false, (AuditAction::ReleaseHold, MailKind::HoldReleased), reason).await
     }
 
     /// Answers an appeal: the hold stays.
     pub async fn uphold(self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
-        let sql = "SELECT id FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
-        let held: Option<String> = tx.optional(query!(sql; id), column("id")).await?;
-        let Some(held) = held else { return Ok(HoldChange::Unchanged) };
+        let Some(held) = lasting_hold(&mut tx, id).await? else { return Ok(HoldChange::Unchanged) };
         if !answer(&mut tx, &held, AppealAnswer::Upheld, reason.actor, Some(reason.note)).await? {
             return Ok(HoldChange::Unchanged);
         }
-        let facts = json!({"sale": sale, "order": id, "reason": reason.note});
-        let after = json!({"held": true, "reason": reason.note});
-        finish(tx, (id, owner), (AuditAction::UpholdHold, after), (MailKind::HoldUpheld, facts), reason).await
+        finish(tx, (sale, id, owner), true, (AuditAction::UpholdHold, MailKind::HoldUpheld), reason).await
     }
 
     /// Stores an appeal of a held order's owner.
@@ -154,9 +140,7 @@ impl OrderStore<'_> {
             Some((_, user)) if user == owner => {}
             _ => return Ok(AppealOutcome::NotHeld),
         }
-        let held = "SELECT id FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
-        let held: Option<String> = tx.optional(query!(held; id), column("id")).await?;
-        let Some(held) = held else { return Ok(AppealOutcome::NotHeld) };
+        let Some(held) = lasting_hold(&mut tx, id).await? else { return Ok(AppealOutcome::NotHeld) };
         let sql =
             "INSERT INTO hold_appeals (id, hold_id, text, sent_at_ms) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
         if tx.changed(query!(sql; Uuid::now_v7(), held, text, tx.now)).await? == 0 {
@@ -191,6 +175,12 @@ async fn lock_live(tx: &mut Tx, id: OrderId) -> Result<Option<(SaleId, UserId)>,
     let sql =
         "UPDATE orders SET reason = reason WHERE id = $1 AND status IN ('unpaid', 'paid') RETURNING sale_id, user_id";
     tx.optional(query!(sql; id), pair("sale_id", "user_id")).await
+}
+
+/// The hold of an order that has not ended.
+pub(super) async fn lasting_hold(tx: &mut Tx, id: OrderId) -> Result<Option<String>, sqlx::Error> {
+    let sql = "SELECT id FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
+    tx.optional(query!(sql; id), column("id")).await
 }
 
 /// Ends the order's hold and answers its appeal. Returns `false` if the order is not held.
@@ -230,11 +220,13 @@ async fn answer(
 /// Writes the line of the audit log, the message to the owner and the change of the order, and commits.
 async fn finish(
     mut tx: Tx,
-    (id, owner): (OrderId, UserId),
-    (action, after): (AuditAction, Value),
-    (kind, facts): (MailKind, Value),
+    (sale, id, owner): (SaleId, OrderId, UserId),
+    is_held: bool,
+    (action, kind): (AuditAction, MailKind),
     reason: AuditReason<'_>,
 ) -> Result<HoldChange, StoreError> {
+    let after = json!({"held": is_held, "reason": reason.note});
+    let facts = json!({"sale": sale, "order": id, "reason": reason.note});
     let now: Timestamp = tx.now;
     tx.log(reason.actor, action, &format!("order {id}"), None, Some(&after), now).await?;
     mail::notify(&mut tx, owner, kind, facts).await?;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
+use crate::orders::holds::lasting_hold;
 use crate::pool::Connection;
 use crate::{OrderStore, StoreError, Tx, mail, pair, row};
 use domain::parcel::{
@@ -105,8 +106,7 @@ async fn move_one(
         ParcelActor::Owner(_) => return Ok(Err(ParcelRefusal::NoSuchOrder)),
         ParcelActor::Clock => ParcelMover::Clock,
     };
-    let is_held =
-        tx.exists(query!("SELECT 1 FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL"; id)).await?;
+    let is_held = lasting_hold(tx, id).await?.is_some();
     let parcel = parcels(tx, &[id]).await?.remove(&id);
     let change = decide(OrderFacts { status, is_held, has_address }, parcel.as_ref(), wanted, by);
     if let Ok(ParcelChange::Step(label)) = &change {

@@ -133,10 +133,9 @@ impl OrderStore<'_> {
         actor: ProgramActor<'_>,
     ) -> Result<Vec<HeldUnits>, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now;
         let released = cancel_within(&mut tx, sale, &[id], RELEASED, "").await?;
         if !released.is_empty() {
-            log_step(&mut tx, AuditAction::ReleaseReservation, (sale, id), actor, now).await?;
+            log_step(&mut tx, AuditAction::ReleaseReservation, (sale, id), actor).await?;
             tx.commit().await?;
         }
         Ok(released)
@@ -160,7 +159,7 @@ impl OrderStore<'_> {
         let query = query!(sql; id, sale, until, now, most.as_millis() as i64);
         let Some(pay_by) = tx.optional(query, column("pay_by_ms")).await? else { return Ok(None) };
         tx.changes.edited(id);
-        log_step(&mut tx, AuditAction::ExtendReservation, (sale, id), actor, now).await?;
+        log_step(&mut tx, AuditAction::ExtendReservation, (sale, id), actor).await?;
         tx.commit_and(Some(pay_by)).await
     }
 }
@@ -178,7 +177,6 @@ async fn log_step(
     action: AuditAction,
     (sale, id): (SaleId, OrderId),
     actor: ProgramActor<'_>,
-    now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    tx.log(actor.name, action, &subject(id), None, Some(&json!({"sale_id": sale})), now).await
+    tx.log(actor.name, action, &subject(id), None, Some(&json!({"sale_id": sale})), tx.now).await
 }

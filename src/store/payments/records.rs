@@ -67,19 +67,12 @@ impl PaymentStore<'_> {
             columns,
             ", created_at_ms, captured_at_ms, refunded_at_ms FROM payments WHERE order_id = $1 ORDER BY id"
         );
-        let rows = self.pool.acquire().await?.fetch_all(query!(sql; order)).await?;
+        let mut records = self.all(query!(sql; order), record).await?;
         let parts = self.partial_refunds_of(order).await?;
-        let mut records = Vec::with_capacity(rows.len());
-        for row in &rows {
-            let payment = payment(row)?;
-            records.push(PaymentRecord {
-                partial_refunds: parts.iter().filter(|part| part.payment == payment.id).cloned().collect(),
-                webhooks: self.webhooks_of(&payment).await?,
-                payment,
-                created_at: row::get(row, "created_at_ms")?,
-                captured_at: row::get(row, "captured_at_ms")?,
-                refunded_at: row::get(row, "refunded_at_ms")?,
-            });
+        for record in &mut records {
+            let of_record = parts.iter().filter(|part| part.payment == record.payment.id);
+            record.partial_refunds = of_record.cloned().collect();
+            record.webhooks = self.webhooks_of(&record.payment).await?;
         }
         Ok(records)
     }
@@ -90,6 +83,13 @@ impl PaymentStore<'_> {
         let webhook = |row: &AnyRow| read!(row => WebhookRecord { id: "webhook_id", at: "received_at_ms" });
         self.all(query!(sql; payment.id), webhook).await
     }
+}
+
+fn record(row: &AnyRow) -> Result<PaymentRecord, sqlx::Error> {
+    read!(row => PaymentRecord {
+        payment = payment(row)?, created_at: "created_at_ms", captured_at: "captured_at_ms",
+        refunded_at: "refunded_at_ms", partial_refunds = Vec::new(), webhooks = Vec::new(),
+    })
 }
 
 fn own_payment(row: &AnyRow) -> Result<OwnPayment, sqlx::Error> {

@@ -47,16 +47,7 @@ impl SaleStore<'_> {
 
     async fn known_allotments(self, sale: SaleId) -> Result<Vec<Allotment>, StoreError> {
         let sql = "SELECT bucket, allotted, target, fence FROM sale_buckets WHERE sale_id = $1 ORDER BY bucket";
-        self.all(query!(sql; sale), |row| {
-            Ok(Allotment {
-                // There are at most 64 buckets.
-                part: row::int(row, "bucket")? as u8,
-                allotted: row::int(row, "allotted")?,
-                target: row::int(row, "target")?,
-                fence: row::int(row, "fence")?,
-            })
-        })
-        .await
+        self.all(query!(sql; sale), |row| read!(row => Allotment { part: "bucket", allotted, target, fence })).await
     }
 
     /// Sets new targets. Units that a bucket gains are allotted to it at once; units that it loses stay allotted until

@@ -390,15 +390,8 @@ impl SaleChange {
                 if options.announce != Announce::ByWindow || !same_kind {
                     after.state = saved_state(&draft, options.announce);
                 }
-                after.goods_id = draft.goods_id;
-                after.price = draft.price;
-                after.list_price = draft.list_price;
-                after.total = draft.total;
-                after.per_user_limit = draft.per_user_limit;
-                after.window = draft.window;
-                after.rush = draft.rush;
-                after.mode = draft.mode;
-                after.eligibility = draft.eligibility;
+                let Sale { state, version, sold, granted, epoch, shadow, spread_seed, .. } = after;
+                after = Sale { version, sold, granted, epoch, shadow, spread_seed, ..draft.sale(before.id, state) };
                 if after.eligibility != before.eligibility && before.is_joined(now) {
                     return Err(SaleRefusal::HasBegun);
                 }

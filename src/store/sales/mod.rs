@@ -335,8 +335,7 @@ impl SaleStore<'_> {
     /// The time until the next scheduled sale opens; zero if one is due.
     pub async fn time_to_next_opening(self) -> Result<Option<Duration>, StoreError> {
         let sql = "SELECT MIN(opens_at_ms) AS next FROM sales WHERE state = 'scheduled'";
-        let next: Option<Timestamp> = self.one(query!(sql), column("next")).await?;
-        let Some(next) = next else { return Ok(None) };
+        let Some(next) = self.one(query!(sql), column::<Option<Timestamp>>("next")).await? else { return Ok(None) };
         Ok(Some(Duration::try_from(next.duration_since(self.ask_time().await?)).unwrap_or_default()))
     }
 
