@@ -14,7 +14,7 @@ use crate::{ADMIN, AccountRefusal, Accounts, Device, TEMPORARY_PASSWORD_LIFETIME
 use base::locked;
 use base::signing::key_for;
 use domain::{Role, SecurityClass, UserId};
-use store::{AccountChange, AccountChangeRefusal, AccountEdit, Actor, RequestId, StaffPolicy, StoreError, User};
+use store::{AccountChange, AccountChangeRefusal, AccountEdit, Actor, RequestId, StaffPolicy, StoreResult, User};
 
 #[boxed]
 impl Accounts {
@@ -178,7 +178,7 @@ impl Accounts {
 
     /// Requires a second factor of all staff if the shop has no administrator yet. Returns whether it had none. This
     /// process applies it from its next refresh.
-    pub async fn require_second_factor_of_first_staff(&self) -> Result<bool, StoreError> {
+    pub async fn require_second_factor_of_first_staff(&self) -> StoreResult<bool> {
         self.store.accounts().require_second_factor_without(ADMIN).await
     }
 }
@@ -189,7 +189,7 @@ impl Accounts {
 impl Accounts {
     /// The current account behind a session of staff. `None` for shoppers, without a database query, and for staff
     /// whose account no longer allows it.
-    pub async fn staff(&self, session: &Session) -> Result<Option<User>, StoreError> {
+    pub async fn staff(&self, session: &Session) -> StoreResult<Option<User>> {
         if !session.is_staff() {
             return Ok(None);
         }
@@ -204,7 +204,7 @@ impl Accounts {
     /// Whether the session was unused for longer than staff may leave it. Other processes store uses every half minute,
     /// so a session may end that much early. Stored uses have the database's time and are compared with it: a process
     /// whose clock is wrong neither ends nor prolongs sessions.
-    async fn is_idle(&self, session: &Session) -> Result<bool, StoreError> {
+    async fn is_idle(&self, session: &Session) -> StoreResult<bool> {
         let pending = locked(&self.seen).get(&session.id).copied();
         let unused = if let Some(pending) = pending {
             self.clock.now().duration_since(pending)
@@ -227,7 +227,7 @@ const SPENDING_PROOF_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 #[boxed]
 impl Accounts {
     /// Whether a member of the staff entered the password, and the code, within the time that the setting allows.
-    pub async fn is_proved(&self, session: &Session) -> Result<bool, StoreError> {
+    pub async fn is_proved(&self, session: &Session) -> StoreResult<bool> {
         self.is_proved_within(session, self.rules.staff_step_up).await
     }
 
@@ -240,7 +240,7 @@ impl Accounts {
     }
 
     /// Compares with the database's time, so that a process whose clock is wrong accepts no old proof.
-    async fn is_proved_within(&self, session: &Session, lifetime: Duration) -> Result<bool, StoreError> {
+    async fn is_proved_within(&self, session: &Session, lifetime: Duration) -> StoreResult<bool> {
         let Some(proved_at) = self.store.sessions().session_proved_at(session.id).await? else { return Ok(false) };
         let age = self.store.now().await?.duration_since(proved_at);
         Ok(Duration::try_from(age).unwrap_or_default() < lifetime)

@@ -64,7 +64,7 @@ use base::locked;
 use base::periodic::run_every;
 use base::signing::{ShopSecret, Signer};
 use domain::{Role, SaleId, SecurityClass, UserId, network};
-use store::{NewSession, Store, StoreError, User};
+use store::{NewSession, Store, StoreResult, User};
 use webauthn::RelyingParty;
 
 pub use administration::StaffDuty;
@@ -200,7 +200,7 @@ impl Accounts {
     }
 
     /// Finds the account of a log-in by the name as typed, or in the form in which new names are stored.
-    async fn user_named(&self, username: &str) -> Result<Option<User>, StoreError> {
+    async fn user_named(&self, username: &str) -> StoreResult<Option<User>> {
         match (self.store.accounts().user_named(username).await?, names::normalized(username)) {
             (None, Cow::Owned(normalized)) => self.store.accounts().user_named(&normalized).await,
             (user, _) => Ok(user),
@@ -274,7 +274,7 @@ impl Accounts {
 
     /// Members of the staff whose password is too short for them, such as the one they had as shoppers, choose another one
     /// before anything else. Only a log-in with the password knows its length.
-    async fn require_staff_password(&self, user: &User, is_short: bool) -> Result<(), StoreError> {
+    async fn require_staff_password(&self, user: &User, is_short: bool) -> StoreResult<()> {
         match is_short && user.role.is_staff() && !user.must_change_password {
             true => self.store.accounts().require_new_password(user.id).await,
             false => Ok(()),
@@ -327,12 +327,7 @@ impl Accounts {
 
     /// Adds the test accounts of a rehearsal and opens a session for each, like a log-in without a password. Returns
     /// the `Cookie` headers in the same order.
-    pub async fn open_test_accounts(
-        &self,
-        sale: SaleId,
-        users: &[User],
-        device: &Device,
-    ) -> Result<Vec<String>, StoreError> {
+    pub async fn open_test_accounts(&self, sale: SaleId, users: &[User], device: &Device) -> StoreResult<Vec<String>> {
         let sessions: Vec<Session> = users.iter().map(|user| Session::of(user, self.clock.now())).collect();
         let records: Vec<NewSession> = sessions.iter().map(|session| session_row(session, device)).collect();
         self.store.sales().add_test_accounts(sale, users, &records).await?;
@@ -365,7 +360,7 @@ impl Accounts {
     }
 
     /// Reads the revocations of other processes, the tokens of programs, and the owners' policy for staff.
-    pub async fn refresh(&self) -> Result<(), StoreError> {
+    pub async fn refresh(&self) -> StoreResult<()> {
         self.revocations.refresh(&self.store).await?;
         self.tokens.refresh(&self.store).await?;
         let policy = self.store.accounts().staff_policy().await?;
@@ -385,7 +380,7 @@ impl Accounts {
         let _ = self.write_last_uses().await;
     }
 
-    async fn purge(&self) -> Result<(), StoreError> {
+    async fn purge(&self) -> StoreResult<()> {
         self.store.sessions().purge_sessions(self.store.now().await?, SESSION_LIFETIME).await?;
         self.store.credentials().purge_guesses().await?;
         self.store.accounts().purge_spent_proofs().await?;
@@ -394,7 +389,7 @@ impl Accounts {
         Ok(())
     }
 
-    async fn write_last_uses(&self) -> Result<(), StoreError> {
+    async fn write_last_uses(&self) -> StoreResult<()> {
         self.write_token_uses().await?;
         let seen: Vec<(Uuid, Timestamp)> = locked(&self.seen).drain().collect();
         if seen.is_empty() {

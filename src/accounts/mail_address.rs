@@ -11,7 +11,7 @@ use crate::{AccountRefusal, Accounts, Device};
 use base::signing::{ShopSecret, Signer};
 use domain::network::Network;
 use domain::{Locale, MailAddress, MailKind, SecurityClass, UserId};
-use store::{GuessCount, StoreError, User};
+use store::{GuessCount, StoreResult, User};
 
 #[boxed]
 impl Accounts {
@@ -229,7 +229,7 @@ impl Accounts {
     }
 
     /// Counts a message about an account. `false` when there were too many lately.
-    pub(super) async fn count_mail_of(&self, user: UserId) -> Result<bool, StoreError> {
+    pub(super) async fn count_mail_of(&self, user: UserId) -> StoreResult<bool> {
         Ok(self.store.credentials().take_guess(&[self.count_of_mail(user)]).await?.is_none())
     }
 

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device};
 use domain::{SecurityClass, UserId};
-use store::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse, StoreError, User};
+use store::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse, StoreResult, User};
 use webauthn::{Assertion, Registration, RelyingParty};
 
 /// How long a challenge may be answered: the time to find a device and to unlock it.
@@ -125,7 +125,7 @@ impl AccountPasskeys<'_> {
         self.rules.site.as_ref().ok_or(AccountRefusal::PasskeysOff)
     }
 
-    pub async fn of(&self, session: &Session) -> Result<Vec<Passkey>, StoreError> {
+    pub async fn of(&self, session: &Session) -> StoreResult<Vec<Passkey>> {
         self.store.credentials().passkeys_of(session.user_id).await
     }
 
@@ -299,7 +299,7 @@ impl AccountPasskeys<'_> {
         session: Option<&Session>,
         passkey: &Passkey,
         signed: &SignedChallenge,
-    ) -> Result<Result<(), &'static str>, StoreError> {
+    ) -> StoreResult<Result<(), &'static str>> {
         let SignedChallenge { client_data, authenticator_data, signature, .. } = signed;
         let answer = Assertion { client_data, authenticator_data, signature };
         let key = URL_SAFE_NO_PAD.decode(&passkey.public_key).unwrap_or_default();
@@ -318,12 +318,12 @@ impl AccountPasskeys<'_> {
         })
     }
 
-    async fn credentials_of(&self, user: UserId) -> Result<Vec<String>, StoreError> {
+    async fn credentials_of(&self, user: UserId) -> StoreResult<Vec<String>> {
         Ok(self.store.credentials().passkeys_of(user).await?.into_iter().map(|passkey| passkey.credential_id).collect())
     }
 
     /// A new challenge in base64url.
-    async fn challenge(&self, purpose: Purpose, session: Option<&Session>) -> Result<String, StoreError> {
+    async fn challenge(&self, purpose: Purpose, session: Option<&Session>) -> StoreResult<String> {
         let issued_at = self.store.now().await?.as_millisecond();
         let (id, session) = (Uuid::new_v4().simple(), session_text(session));
         let signed = self.passkey_challenges.sign(&format!("{} {session} {id} {issued_at}", purpose.as_str()));

@@ -18,7 +18,7 @@ use super::password::{self, HashRequest};
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device};
 use domain::{Locale, MailAddress, MailKind, SecurityClass, UserId};
-use store::{AccountChangeRefusal, StaffRecovery, StoreError, User};
+use store::{AccountChangeRefusal, StaffRecovery, StoreResult, User};
 
 /// The longest text, in bytes, that can be a name or an address.
 const MAX_TYPED_BYTES: usize = 254;
@@ -45,13 +45,7 @@ impl Accounts {
         Ok(())
     }
 
-    async fn send_access_to(
-        &self,
-        device: &Device,
-        typed: &str,
-        kind: MailKind,
-        locale: Locale,
-    ) -> Result<(), StoreError> {
+    async fn send_access_to(&self, device: &Device, typed: &str, kind: MailKind, locale: Locale) -> StoreResult<()> {
         let Some(user) = self.user_to_recover(typed).await? else { return Ok(()) };
         // Beyond the limit nothing new is sent, and the previous message stays valid.
         let is_sent =
@@ -97,14 +91,14 @@ impl Accounts {
     }
 
     /// The number of the account's latest message, if this is its code.
-    async fn number_of_mailed_code(&self, user: &User, code: &str) -> Result<Option<i64>, StoreError> {
+    async fn number_of_mailed_code(&self, user: &User, code: &str) -> StoreResult<Option<i64>> {
         let (mail, now) = (self.store.accounts().mail_of(user.id).await?, self.store.now().await?);
         let code: String = code.chars().filter(|letter| !letter.is_whitespace()).collect();
         let number = mail.filter(|mail| mail.address.is_some()).map(|mail| mail.recovery);
         Ok(number.filter(|number| self.links.is_sign_in_code(&code, user.id, *number, now)))
     }
 
-    async fn user_to_recover(&self, typed: &str) -> Result<Option<User>, StoreError> {
+    async fn user_to_recover(&self, typed: &str) -> StoreResult<Option<User>> {
         if typed.is_empty() || typed.len() > MAX_TYPED_BYTES {
             return Ok(None);
         }

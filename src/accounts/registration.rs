@@ -20,7 +20,7 @@ use base::rate_limit::CellRate;
 use domain::proof_of_work::{MAX_BITS, due_bits, is_solved};
 use domain::{LinkDigest, Locale, MailAddress, Network, Role, SecurityClass, UserId};
 use store::{
-    CountOutcome, GuessCount, RegisterOutcome, RegistrationContact, RegistrationCount, RegistrationDevice, StoreError,
+    CountOutcome, GuessCount, RegisterOutcome, RegistrationContact, RegistrationCount, RegistrationDevice, StoreResult,
     User,
 };
 
@@ -76,7 +76,7 @@ impl Accounts {
     }
 
     /// Whether shoppers cannot register the name: it is taken, or looks like a name of the shop or of its staff.
-    async fn is_name_taken(&self, username: &str) -> Result<bool, StoreError> {
+    async fn is_name_taken(&self, username: &str) -> StoreResult<bool> {
         if names::is_reserved(username) || self.store.accounts().user_named(username).await?.is_some() {
             return Ok(true);
         }
@@ -150,7 +150,7 @@ impl Accounts {
     }
 
     /// The verified address of a challenge, if it has one.
-    pub(super) async fn verified_contact(&self, issued: &Issued) -> Result<Option<RegistrationContact>, StoreError> {
+    pub(super) async fn verified_contact(&self, issued: &Issued) -> StoreResult<Option<RegistrationContact>> {
         Ok(self.store.accounts().contact_of(&issued.id).await?.filter(|contact| contact.is_verified))
     }
 }
@@ -261,7 +261,7 @@ impl Issued {
 impl Accounts {
     /// What this network has to do for its next account; `None` if nothing. The challenge `kept` is returned again if
     /// it is still good.
-    pub async fn due_proof(&self, device: &Device, kept: &str) -> Result<Option<DueProof>, StoreError> {
+    pub async fn due_proof(&self, device: &Device, kept: &str) -> StoreResult<Option<DueProof>> {
         if device.address.is_loopback() {
             return Ok(None);
         }

@@ -15,7 +15,7 @@ use super::{AccountRefusal, Accounts, Device};
 use base::signing::Cipher;
 use base::signing::{ShopSecret, Signer};
 use domain::{SecurityClass, UserId};
-use store::{StoreError, User};
+use store::{StoreResult, User};
 
 /// How long the second step of a log-in, and setting up an authenticator, may take.
 const SECOND_STEP_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
@@ -165,7 +165,7 @@ impl Accounts {
 
     /// Finds second factors that were encrypted with the other key and encrypts them with the current one. Returns how
     /// many. May run in several processes at once.
-    pub async fn re_encrypt_second_factors(&self) -> Result<u64, StoreError> {
+    pub async fn re_encrypt_second_factors(&self) -> StoreResult<u64> {
         let mut changed = 0;
         if !self.factors.cipher.has_previous() {
             return Ok(changed);

@@ -31,7 +31,7 @@ use base::metrics::Metrics;
 use base::periodic::run_every;
 use base::rate_limit::CellRate;
 use domain::{Network, SecurityClass, UserId};
-use store::{SecurityEventRow, SecurityTotal, Store, StoreError, id_at};
+use store::{SecurityEventRow, SecurityTotal, Store, StoreResult, id_at};
 
 /// How often counts are written, which is how late the console shows an event.
 const WRITE_INTERVAL: Duration = Duration::from_secs(5);
@@ -87,7 +87,7 @@ impl SecurityEvents {
     ///
     /// # Errors
     /// The database is not available. The counts stay.
-    pub async fn write(&self, store: &Store) -> Result<(), StoreError> {
+    pub async fn write(&self, store: &Store) -> StoreResult<()> {
         let _writing = self.0.writing.lock().await;
         let now = self.0.clock.now();
         let unlogged = locked(&self.0.pending).unlogged(now);

@@ -12,7 +12,7 @@ use crate::password::{self, HashRequest};
 use crate::session::Session;
 use crate::{AccountRefusal, Accounts, Device, session_row};
 use domain::SecurityClass;
-use store::{DeletionOutcome, NewSession, SessionRow, StoreError, User};
+use store::{DeletionOutcome, NewSession, SessionRow, StoreError, StoreResult, User};
 
 #[boxed]
 impl Accounts {
@@ -63,12 +63,12 @@ impl Accounts {
     }
 
     /// The user's sessions, the latest first.
-    pub async fn sessions_of(&self, session: &Session) -> Result<Vec<SessionRow>, StoreError> {
+    pub async fn sessions_of(&self, session: &Session) -> StoreResult<Vec<SessionRow>> {
         self.store.sessions().sessions_of(session.user_id, self.clock.now()).await
     }
 
     /// Ends the session and revokes every copy of its cookie.
-    pub async fn log_out(&self, session: &Session) -> Result<(), StoreError> {
+    pub async fn log_out(&self, session: &Session) -> StoreResult<()> {
         self.end(session.id).await
     }
 
@@ -82,7 +82,7 @@ impl Accounts {
     }
 
     /// Ends one of the user's own sessions. `false` when it belongs to another user.
-    pub async fn end_own(&self, session: &Session, id: Uuid) -> Result<bool, StoreError> {
+    pub async fn end_own(&self, session: &Session, id: Uuid) -> StoreResult<bool> {
         let own = id == session.id || self.sessions_of(session).await?.iter().any(|row| row.id == id);
         if own {
             self.end(id).await?;
@@ -90,13 +90,13 @@ impl Accounts {
         Ok(own)
     }
 
-    async fn end(&self, id: Uuid) -> Result<(), StoreError> {
+    async fn end(&self, id: Uuid) -> StoreResult<()> {
         let ended = self.store.sessions().end_session(id, self.clock.now()).await?;
         self.revocations.add(&[ended]);
         Ok(())
     }
 
-    pub async fn log_out_everywhere(&self, session: &Session) -> Result<(), StoreError> {
+    pub async fn log_out_everywhere(&self, session: &Session) -> StoreResult<()> {
         // End the current session by its own id as well: it may come from a process whose clock is ahead, and have no
         // row.
         self.end(session.id).await?;
@@ -171,7 +171,7 @@ impl Accounts {
         session: &Session,
         device: &Device,
         request: DeletionRequest,
-        has_pending_order: impl Future<Output = Result<Option<bool>, StoreError>>,
+        has_pending_order: impl Future<Output = StoreResult<Option<bool>>>,
     ) -> Result<(), DeletionRefusal> {
         if request.username.trim().to_lowercase() != session.username.to_lowercase() {
             return Err(DeletionRefusal::WrongName);

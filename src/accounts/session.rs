@@ -20,7 +20,7 @@ use uuid::Uuid;
 use base::clock::Clock;
 use base::signing::Signer;
 use domain::{ApiToken, Role, UserId, hex};
-use store::{Revocation, Store, StoreError, User};
+use store::{Revocation, Store, StoreResult, User};
 
 /// How long a cookie is valid after it was issued: 14 days.
 pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(14 * 24);
@@ -233,7 +233,7 @@ impl Revocations {
     }
 
     /// Reads new revocations from the database.
-    pub async fn refresh(&self, store: &Store) -> Result<(), StoreError> {
+    pub async fn refresh(&self, store: &Store) -> StoreResult<()> {
         loop {
             let page = store.sessions().revocations(self.read_up_to.load(Ordering::Relaxed), PAGE).await?;
             self.add(&page);

@@ -28,7 +28,7 @@ use super::network::Network;
 use super::{AccountRefusal, Accounts, Device, names};
 use base::clock::Clock;
 use base::rate_limit::{KeyedSlot, KeyedSlots};
-use store::{GuessCount, StoreError};
+use store::{GuessCount, StoreResult};
 
 /// Wrong passwords for one user name from one host: the burst, then one per period.
 pub(super) const PER_NAME: (u32, Duration) = (8, Duration::from_secs(30));
@@ -204,7 +204,7 @@ impl Accounts {
     }
 
     /// Whether the account has a session that began at this host.
-    pub(super) async fn is_signed_in_from(&self, client: IpAddr, username: &str) -> Result<bool, StoreError> {
+    pub(super) async fn is_signed_in_from(&self, client: IpAddr, username: &str) -> StoreResult<bool> {
         let Some(user) = self.user_named(username).await? else { return Ok(false) };
         let host = Network::of(client).host;
         let sessions = self.store.sessions().sessions_of(user.id, self.clock.now()).await?;

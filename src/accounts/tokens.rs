@@ -22,7 +22,7 @@ use base::rate_limit::CellRate;
 use base::signing::key_for;
 use domain::api_token::{is_token, token_of};
 use domain::{ApiToken, Role, Scope, SecurityClass, UserId, hex};
-use store::{LiveToken, NewTokenOutcome, RequestId, Store, StoreError, TOKEN_USE_INTERVAL};
+use store::{LiveToken, NewTokenOutcome, RequestId, Store, StoreError, StoreResult, TOKEN_USE_INTERVAL};
 
 /// How soon after one another two unknown tokens make a process read all tokens again: another process may just have
 /// made one.
@@ -143,7 +143,7 @@ pub(crate) struct Tokens {
 
 impl Tokens {
     /// Reads all tokens. A token that has not changed keeps its counts.
-    pub(crate) async fn refresh(&self, store: &Store) -> Result<(), StoreError> {
+    pub(crate) async fn refresh(&self, store: &Store) -> StoreResult<()> {
         let live = store.api_tokens().live().await?;
         let known = self.by_digest.load();
         let kept = |live: LiveToken| match known.get(&live.digest).filter(|program| program.live == live) {
@@ -154,7 +154,7 @@ impl Tokens {
         Ok(())
     }
 
-    async fn look_again(&self, store: &Store) -> Result<(), StoreError> {
+    async fn look_again(&self, store: &Store) -> StoreResult<()> {
         let mut looked = self.looked_again.lock().await;
         if looked.is_none_or(|at| at.elapsed() >= LOOK_AGAIN_INTERVAL) {
             self.refresh(store).await?;
@@ -232,7 +232,7 @@ impl Accounts {
         (owner, actor): (UserId, &str),
         draft: TokenDraft,
         request: Option<RequestId>,
-    ) -> Result<Result<(ApiToken, String), NewTokenOutcome>, StoreError> {
+    ) -> StoreResult<Result<(ApiToken, String), NewTokenOutcome>> {
         let (id, bits) = match request {
             Some(RequestId(id)) => (id, key_for(&self.secret, &format!("token of request {id}"))),
             None => (Uuid::now_v7(), rand::random()),
@@ -265,7 +265,7 @@ impl Accounts {
     }
 
     /// Revokes a token, in this process at once and in the others within a second. `None`: there is no such token.
-    pub async fn revoke_token(&self, actor: &str, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
+    pub async fn revoke_token(&self, actor: &str, id: Uuid) -> StoreResult<Option<ApiToken>> {
         let revoked = self.store.api_tokens().revoke(actor, id).await?;
         if let Some(token) = &revoked {
             self.events.record(SecurityClass::TokenRevoked, Some(token.created_by), None, "");
@@ -279,7 +279,7 @@ impl Accounts {
         !self.tokens.by_digest.load().is_empty()
     }
 
-    pub(super) async fn write_token_uses(&self) -> Result<(), StoreError> {
+    pub(super) async fn write_token_uses(&self) -> StoreResult<()> {
         let due = self.tokens.due_uses();
         let uses: Vec<_> = due.iter().map(|(program, at)| (program.live.token.id, *at)).collect();
         self.store.api_tokens().used(&uses).await?;

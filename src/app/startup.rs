@@ -26,7 +26,7 @@ use base::{locked, private_files, tls};
 use domain::{SecurityClass, hex};
 use engine::pipeline::rabbit::Rabbit;
 use engine::redis::connection;
-use store::{CategoryRefusal, GoodsRefusal, SaleRefusal, SchemaState, Store, StoreError};
+use store::{CategoryRefusal, GoodsRefusal, SaleRefusal, SchemaState, Store, StoreError, StoreResult};
 use web::server::limits::{ConnectionLimiter, ConnectionLimits};
 use web::server::{Listen, serve_on};
 
@@ -207,7 +207,7 @@ fn fingerprint(secret: &SecretString) -> String {
 }
 
 /// Whether the process that was started last had a secret that is neither of these.
-async fn is_other_secret(secret: &ShopSecret, store: &Store) -> Result<bool, StoreError> {
+async fn is_other_secret(secret: &ShopSecret, store: &Store) -> StoreResult<bool> {
     let Some(last) = store.processes().secret_fingerprint().await? else { return Ok(false) };
     let own = [Some(&secret.current), secret.previous.as_ref()];
     Ok(!own.into_iter().flatten().any(|secret| fingerprint(secret) == last))

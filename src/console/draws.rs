@@ -53,7 +53,7 @@ enum MissingRound {
 
 impl MissingRound {
     /// `false` if the round is not overdue.
-    async fn settle(self, shop: &Shop, sale: SaleId, reason: &str, actor: &str) -> Result<bool, StoreError> {
+    async fn settle(self, shop: &Shop, sale: SaleId, reason: &str, actor: &str) -> StoreResult<bool> {
         match self {
             MissingRound::CallOff => shop.store.draws().call_off(sale, reason, actor).await,
             MissingRound::AwaitLater => shop.store.draws().await_later_round(sale, reason, actor).await,

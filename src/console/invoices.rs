@@ -41,7 +41,7 @@ impl InvoiceRow {
     }
 }
 
-async fn rows(store: &Store, issued: bool, before: Option<OrderId>, limit: i64) -> Result<Vec<InvoiceRow>, StoreError> {
+async fn rows(store: &Store, issued: bool, before: Option<OrderId>, limit: i64) -> StoreResult<Vec<InvoiceRow>> {
     let found = store.orders().invoices(issued, before, limit).await?;
     let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
     let refunded = store.payments().refunded_amounts(&ids).await?;
@@ -150,7 +150,7 @@ struct Export {
 
 impl Export {
     /// The next rows; `None` after the last.
-    async fn next_batch(mut self) -> Result<Option<(Vec<Row>, Export)>, StoreError> {
+    async fn next_batch(mut self) -> StoreResult<Option<(Vec<Row>, Export)>> {
         if self.is_over {
             return Ok(None);
         }

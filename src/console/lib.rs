@@ -122,7 +122,7 @@ pub(crate) mod prelude {
     };
     pub(crate) use pages::Chrome;
     pub(crate) use pages::filters::{self, grouped};
-    pub(crate) use store::{RequestId, Store, StoreError};
+    pub(crate) use store::{RequestId, Store, StoreError, StoreResult};
     pub(crate) use web::extract::{
         ClientAddress, Form, Json, LongForm, ManageSales, ManageStaff, PathIds, Query, ReadAddresses, Staff, State,
         SupportShoppers, ViewConsole, Visitor, entity_tag, expected_versions,

@@ -85,7 +85,7 @@ impl SecurityQuery {
     }
 
     /// The filter, or an error for each field that cannot be read.
-    pub async fn filter(&self, store: &Store) -> Result<Result<SecurityEventFilter, Vec<FieldError>>, StoreError> {
+    pub async fn filter(&self, store: &Store) -> StoreResult<Result<SecurityEventFilter, Vec<FieldError>>> {
         let mut errors = Vec::new();
         let class = read_field(&mut errors, ("class", "bad_class"), &self.class, |class| class.parse().ok());
         let account = match self.account.trim() {
@@ -105,7 +105,7 @@ impl SecurityQuery {
 }
 
 /// The id of the account with this name, or the typed id itself. Events outlive accounts, so the id need not exist.
-async fn account_of(store: &Store, typed: &str) -> Result<Option<UserId>, StoreError> {
+async fn account_of(store: &Store, typed: &str) -> StoreResult<Option<UserId>> {
     match typed.parse() {
         Ok(id) => Ok(Some(id)),
         Err(_) => Ok(store.accounts().user_named(typed).await?.map(|user| user.id)),

@@ -16,7 +16,7 @@ use base::metrics::Metrics;
 use base::periodic::Backoff;
 use domain::draw::{self, DrawSecret, EntryId, EntryList, Proof, Randomness, ranking};
 use domain::{DrawState, SaleId, hex};
-use store::{Draw, Offered, Store, StoreError};
+use store::{Draw, Offered, Store, StoreError, StoreResult};
 
 /// Transactions per step that offer units, or tell entrants. The limit lets a step end, so that the process can stop.
 const MAX_OFFERS: usize = 20;
@@ -36,7 +36,7 @@ impl Draws {
     }
 
     /// Moves every draw on as far as it goes now.
-    pub async fn step(&self) -> Result<(), StoreError> {
+    pub async fn step(&self) -> StoreResult<()> {
         for sale in self.store.draws().due().await?.into_iter().filter(|sale| !self.backoff.is_waiting(sale)) {
             self.backoff.record(sale, self.advance(sale).await);
         }
@@ -47,7 +47,7 @@ impl Draws {
     }
 
     /// Tells entrants that their draw was called off, awaits a later round or was held, as many as a step has time for.
-    async fn tell(&self, sale: SaleId) -> Result<(), StoreError> {
+    async fn tell(&self, sale: SaleId) -> StoreResult<()> {
         for _ in 0..MAX_OFFERS {
             if self.store.draws().tell_entrants(sale).await? {
                 info!(%sale, "the entrants of a draw were told how it stands");

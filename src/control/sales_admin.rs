@@ -26,7 +26,7 @@ use engine::stock::{DefineOutcome, Stock};
 use pages::Publisher;
 use store::{
     CategoryDraft, CategoryRefusal, GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, PreviewFacts, Redefinition,
-    RequestId, SaleChange, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, WaitingCounts, preview_deletion,
+    RequestId, SaleChange, SaleDraft, SaleRefusal, SaveOptions, Store, StoreResult, WaitingCounts, preview_deletion,
 };
 
 /// How long a request waits for the stock backend to take a change. After that, stock sync passes it on.
@@ -291,18 +291,18 @@ impl SalesAdmin {
     }
 
     /// One page of all sales, newest first, of sales before `before`.
-    pub async fn overview(&self, before: Option<SaleId>, limit: usize) -> Result<Overview, StoreError> {
+    pub async fn overview(&self, before: Option<SaleId>, limit: usize) -> StoreResult<Overview> {
         let sales = self.store.sales().sales_before(before, limit as i64 + 1).await?;
         let Page { items, next } = Page::cut(sales, limit, |sale| sale.id);
         Ok(Overview { next, ..self.overview_of(items).await? })
     }
 
     /// Sales that have not ended, newest first.
-    pub async fn current(&self) -> Result<Overview, StoreError> {
+    pub async fn current(&self) -> StoreResult<Overview> {
         self.overview_of(self.store.sales().current_sales().await?).await
     }
 
-    async fn overview_of(&self, sales: Vec<Sale>) -> Result<Overview, StoreError> {
+    async fn overview_of(&self, sales: Vec<Sale>) -> StoreResult<Overview> {
         let goods = self.store.goods().list().await?;
         let outboxes = match &self.stock_sync {
             Some(stock_sync) => stock_sync.survey().await.unwrap_or_default(),
@@ -318,7 +318,7 @@ impl SalesAdmin {
     }
 
     /// One page of ended sales, the latest first. Goods and outboxes are taken from `overview`.
-    pub async fn past(&self, page: &PastPage, overview: &Overview) -> Result<PastSales, StoreError> {
+    pub async fn past(&self, page: &PastPage, overview: &Overview) -> StoreResult<PastSales> {
         let mut found = self.store.sales().past_sales(&PastPage { limit: page.limit + 1, ..page.clone() }).await?;
         let more = found.len() as i64 > page.limit;
         found.truncate(page.limit as usize);
@@ -332,7 +332,7 @@ impl SalesAdmin {
         sales: Vec<Sale>,
         goods: &[Goods],
         outboxes: &HashMap<SaleId, i64>,
-    ) -> Result<Vec<SaleRow>, StoreError> {
+    ) -> StoreResult<Vec<SaleRow>> {
         let ids: Vec<SaleId> = sales.iter().map(|sale| sale.id).collect();
         let totals = self.store.orders().order_totals(&ids).await?;
         let by_id: HashMap<GoodsId, &Goods> = goods.iter().map(|g| (g.id, g)).collect();
@@ -382,7 +382,7 @@ impl SalesAdmin {
         &self,
         ids: &[SaleId],
         command: Option<&SaleCommand>,
-    ) -> Result<Vec<Option<SalePreview>>, StoreError> {
+    ) -> StoreResult<Vec<Option<SalePreview>>> {
         let facts = self.store.sales().preview_facts(ids).await?;
         let orders = self.store.orders().order_totals(ids).await?;
         let waiting = self.store.sales().waiting_counts(ids).await?;

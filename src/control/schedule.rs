@@ -12,7 +12,7 @@ use crate::stock_sync;
 use base::periodic::Backoff;
 use domain::SaleId;
 use engine::stock::Stock;
-use store::{SaleRefusal, Store, StoreError};
+use store::{SaleRefusal, Store, StoreResult};
 
 /// How many sales change state at the same time. Further sales wait until one of their transactions ends.
 const CONCURRENCY: usize = 4;
@@ -30,7 +30,7 @@ impl Schedule {
     }
 
     /// Opens and closes what is due. Waits for an opening within `ahead`, so that it is met to the millisecond.
-    pub async fn step(&self, ahead: Duration) -> Result<(), StoreError> {
+    pub async fn step(&self, ahead: Duration) -> StoreResult<()> {
         self.open_and_close().await?;
         if let Some(wait) =
             self.store.sales().time_to_next_opening().await?.filter(|wait| !wait.is_zero() && *wait < ahead)
@@ -41,7 +41,7 @@ impl Schedule {
         Ok(())
     }
 
-    async fn open_and_close(&self) -> Result<(), StoreError> {
+    async fn open_and_close(&self) -> StoreResult<()> {
         let mut due = self.store.sales().due().await?;
         due.retain(|sale| !self.backoff.is_waiting(sale));
         let moves = futures::stream::iter(due).for_each_concurrent(CONCURRENCY, |sale| async move {
@@ -51,7 +51,7 @@ impl Schedule {
         Ok(())
     }
 
-    async fn open_or_close(&self, id: SaleId) -> Result<(), StoreError> {
+    async fn open_or_close(&self, id: SaleId) -> StoreResult<()> {
         let sale = match self.store.sales().follow_schedule(id).await {
             Ok(Some(sale)) => sale,
             Err(SaleRefusal::Store(error)) => return Err(error),
@@ -72,7 +72,7 @@ impl Schedule {
 
 /// Retires sales that are over, where the database keeps the stock.
 #[boxed]
-pub async fn retire_sales(store: Store) -> Result<(), StoreError> {
+pub async fn retire_sales(store: Store) -> StoreResult<()> {
     let now = store.now().await?;
     for sale in store.sales().retirable_sales(now - stock_sync::RETIRE_AFTER).await? {
         store.sales().retire(sale, now).await?;
@@ -82,7 +82,7 @@ pub async fn retire_sales(store: Store) -> Result<(), StoreError> {
 
 /// Writes the notices of sales that start soon and of payments that end soon, in bounded transactions.
 #[boxed]
-pub async fn write_notices(store: Store) -> Result<(), StoreError> {
+pub async fn write_notices(store: Store) -> StoreResult<()> {
     for sale in store.reminders().sales_about_to_start().await? {
         while store.reminders().tell_of_start(sale).await? {}
     }
@@ -92,7 +92,7 @@ pub async fn write_notices(store: Store) -> Result<(), StoreError> {
 
 /// Deletes rows that nothing needs any more, a bounded number at a time.
 #[boxed]
-pub async fn purge(store: Store) -> Result<(), StoreError> {
+pub async fn purge(store: Store) -> StoreResult<()> {
     while store.idempotency().purge_answers().await? {}
     while store.payments().purge_webhooks().await? {}
     while store.payments().purge_sandbox().await? {}
@@ -112,7 +112,7 @@ pub async fn purge(store: Store) -> Result<(), StoreError> {
 
 /// Sums up the days that are over, one after the other.
 #[boxed]
-pub async fn close_books(store: Store) -> Result<(), StoreError> {
+pub async fn close_books(store: Store) -> StoreResult<()> {
     while store.books().close().await? {}
     Ok(())
 }
@@ -134,7 +134,7 @@ impl Deposits {
     }
 
     /// Returns every deposit that is due.
-    pub async fn step(&self) -> Result<(), StoreError> {
+    pub async fn step(&self) -> StoreResult<()> {
         let due = self.store.deposits().sales_to_return_deposits().await?;
         for sale in due.into_iter().filter(|sale| !self.backoff.is_waiting(sale)) {
             self.backoff.record(sale, self.give_back(sale).await);
@@ -142,7 +142,7 @@ impl Deposits {
         Ok(())
     }
 
-    async fn give_back(&self, sale: SaleId) -> Result<(), StoreError> {
+    async fn give_back(&self, sale: SaleId) -> StoreResult<()> {
         let mut total = 0;
         loop {
             let returned = self.store.deposits().give_back(sale).await?;

@@ -19,7 +19,7 @@ use base::periodic::Backoff;
 use domain::{Bucket, Sale, SaleId, SaleState, Segment, draw, hex};
 use engine::stock::Stock;
 use engine::waiting_rooms::places::{ClosedList, Gathering, HANDED_OVER_AFTER, OpenList};
-use store::{Store, StoreError, WaitingRoom};
+use store::{Store, StoreResult, WaitingRoom};
 
 /// Transactions per step that call shoppers.
 const MAX_CALLS: usize = 10;
@@ -55,7 +55,7 @@ impl WaitingRoomSteps {
     }
 
     /// Moves every waiting room on as far as it goes now.
-    pub async fn step(&self) -> Result<(), StoreError> {
+    pub async fn step(&self) -> StoreResult<()> {
         let open = if self.gathering.is_some() { self.store.waiting_rooms().open_lists().await? } else { Vec::new() };
         let running = self.store.waiting_rooms().running().await?;
         locked(&self.lost).retain(|sale, _| open.contains(sale));
@@ -213,7 +213,7 @@ impl Turns {
     }
 
     /// Prolongs turns of sales that stand still.
-    pub async fn step(&self) -> Result<(), StoreError> {
+    pub async fn step(&self) -> StoreResult<()> {
         let running = self.store.waiting_rooms().running().await?;
         locked(&self.complete).retain(|sale, _| running.contains(sale));
         for sale in running {
@@ -224,7 +224,7 @@ impl Turns {
         Ok(())
     }
 
-    async fn follow(&self, sale: &Sale) -> Result<(), StoreError> {
+    async fn follow(&self, sale: &Sale) -> StoreResult<()> {
         let now = Instant::now();
         let still = self.stock.standing_still(sale).await;
         let since = *locked(&self.complete).entry(sale.id).or_insert(now);

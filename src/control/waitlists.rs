@@ -18,7 +18,7 @@ use base::metrics::Metrics;
 use base::periodic::Backoff;
 use domain::{Sale, SaleId, SaleState};
 use engine::stock::{FreeUnits, Stock};
-use store::{OffersMade, Store, StoreError};
+use store::{OffersMade, Store, StoreResult};
 
 pub struct Waitlists {
     store: Store,
@@ -34,7 +34,7 @@ impl Waitlists {
     }
 
     /// Offers every free unit for which an account waits.
-    pub async fn step(&self) -> Result<(), StoreError> {
+    pub async fn step(&self) -> StoreResult<()> {
         let waited = self.store.waitlists().sales_with_waitlists().await?;
         for sale in waited.iter().filter(|sale| !self.backoff.is_waiting(&sale.id)) {
             self.backoff.record(sale.id, self.advance(sale).await);

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use base::periodic::run_every;
 use domain::question::AnswersByGoods;
 use domain::{Bucket, Category, Goods, Sale, SaleFront, SaleId, SaleState, ShippingTable, ShopSettings};
-use store::{Store, StoreError};
+use store::{Store, StoreResult};
 
 /// How often the revision is read, which bounds the age of every process's copy.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -100,7 +100,7 @@ impl Catalogue {
 
     /// A sale, including drafts. A sale that is not in the copy causes a refresh, at most one per
     /// [`MIN_LOOKUP_INTERVAL`].
-    pub async fn entry(&self, id: SaleId) -> Result<Option<Arc<CatalogueEntry>>, StoreError> {
+    pub async fn entry(&self, id: SaleId) -> StoreResult<Option<Arc<CatalogueEntry>>> {
         if let Some(entry) = self.known(id) {
             return Ok(Some(entry));
         }
@@ -182,7 +182,7 @@ impl Catalogue {
     }
 
     /// Reads the revision and, if it has changed, the whole catalogue.
-    pub async fn refresh(&self) -> Result<(), StoreError> {
+    pub async fn refresh(&self) -> StoreResult<()> {
         let revision = self.store.sales().revision().await?;
         if revision == self.view.load().revision {
             return Ok(());
@@ -222,7 +222,7 @@ impl Catalogue {
     }
 
     /// Reads the sold units and takes over the number of each sale whose demand it changes.
-    pub async fn refresh_demand(&self) -> Result<(), StoreError> {
+    pub async fn refresh_demand(&self) -> StoreResult<()> {
         let sold = self.store.sales().sold_units().await?;
         let mut is_changed = false;
         self.view.rcu(|view| {

@@ -19,7 +19,7 @@ use domain::{
     Address, EligibilityRule, EligibilityRules, GroupKind, Ineligible, InvitationCode, MailAddress, Sale, SaleId,
     SaleState, UserId,
 };
-use store::{Applicant, Group, RedeemOutcome, RequestId, Store, StoreError};
+use store::{Applicant, Group, RedeemOutcome, RequestId, Store, StoreError, StoreResult};
 
 /// Codes that an account may send at once, and then one in each [`CODE_INTERVAL`]. Typing errors need a few.
 const CODE_BURST: u64 = 10;
@@ -164,7 +164,7 @@ impl Eligibility {
 
     /// Whether an order of the account may be delivered to this address. In a sale with one account per address, only
     /// the address with which the account took part is accepted.
-    pub async fn accepts_address(&self, sale: SaleId, user: UserId, address: &Address) -> Result<bool, StoreError> {
+    pub async fn accepts_address(&self, sale: SaleId, user: UserId, address: &Address) -> StoreResult<bool> {
         let known = self.catalogue.entry(sale).await?;
         if !known.is_some_and(|known| known.sale.eligibility.one_per_address) {
             return Ok(true);
@@ -176,7 +176,7 @@ impl Eligibility {
             || self.groups(sale, GroupKind::Address, &address.place()).iter().any(|new| own.contains(new)))
     }
 
-    async fn assess(&self, sale: &Sale, user: UserId) -> Result<Assessment, StoreError> {
+    async fn assess(&self, sale: &Sale, user: UserId) -> StoreResult<Assessment> {
         let rules = sale.eligibility;
         let applicant = self.store.eligibility().applicant(sale.id, user).await?;
         let (mut groups, mut needs_address) = (Vec::new(), false);

@@ -13,7 +13,7 @@ use crate::gate::Gate;
 use crate::stock::Stock;
 use base::rate_limit::RequestLimits;
 use domain::{Ineligible, Order, OrderId, Phase, SaleId, UserId, Waiter, WaiterState};
-use store::{Store, StoreError, WaitOutcome};
+use store::{Store, StoreError, StoreResult, WaitOutcome};
 
 /// The answer to a request that changes a waitlist.
 #[derive(Debug)]
@@ -123,14 +123,14 @@ impl WaitlistRequests {
     }
 
     /// Where an account stands; `None` when it never joined.
-    pub async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<OwnPlace>, StoreError> {
+    pub async fn place(&self, sale: SaleId, user: UserId) -> StoreResult<Option<OwnPlace>> {
         match self.store.waitlists().waiter(sale, user).await? {
             Some(waiter) => Ok(Some(self.place_of(sale, waiter).await?)),
             None => Ok(None),
         }
     }
 
-    async fn place_of(&self, sale: SaleId, waiter: Waiter) -> Result<OwnPlace, StoreError> {
+    async fn place_of(&self, sale: SaleId, waiter: Waiter) -> StoreResult<OwnPlace> {
         let (ahead, order) = match (waiter.state, waiter.order_id) {
             (WaiterState::Waiting, _) => (Some(self.store.waitlists().waiters_ahead(sale, &waiter).await?), None),
             (WaiterState::Offered, Some(order)) => (None, self.store.orders().get(sale, order).await?),

@@ -30,7 +30,7 @@ use tracing::{info, warn};
 
 use base::metrics::Metrics;
 use domain::MailState;
-use store::{Mail, Store, StoreError};
+use store::{Mail, Store, StoreResult};
 
 pub use letter::{Letter, Letters, LinkView};
 pub use transport::Transport;
@@ -52,7 +52,7 @@ pub struct Mailer {
 #[boxed]
 impl Mailer {
     /// Sends a bounded number of messages that are due. Returns the number of attempts.
-    pub async fn step(&self) -> Result<usize, StoreError> {
+    pub async fn step(&self) -> StoreResult<usize> {
         let waiting = self.store.mail().waiting().await?;
         self.metrics.mails_waiting.set(waiting);
         let Some(transport) = &self.transport else { return Ok(0) };
@@ -120,11 +120,7 @@ struct Outbox<'a> {
 
 impl Outbox<'_> {
     /// Makes one attempt, unless the message is too old or another process makes it.
-    async fn attempt(
-        &self,
-        mail: &Mail,
-        send: impl AsyncFnOnce() -> Result<(), TransportError>,
-    ) -> Result<(), StoreError> {
+    async fn attempt(&self, mail: &Mail, send: impl AsyncFnOnce() -> Result<(), TransportError>) -> StoreResult<()> {
         if self.store.now().await? >= mail.expires_at {
             self.failed.inc();
             warn!(mail = mail.id, kind = %mail.kind, attempts = mail.attempts, "a message is too old to be sent");
@@ -145,7 +141,7 @@ impl Outbox<'_> {
         }
     }
 
-    async fn failed(&self, mail: &Mail, error: &TransportError) -> Result<(), StoreError> {
+    async fn failed(&self, mail: &Mail, error: &TransportError) -> StoreResult<()> {
         self.failed.inc();
         let attempts = mail.attempts + 1;
         let text: String = error.to_string().chars().take(MAX_ERROR_CHARS).collect();

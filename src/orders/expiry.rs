@@ -14,7 +14,7 @@ use base::metrics::Metrics;
 use base::periodic::Backoff;
 use domain::{OrderId, SaleId};
 use engine::stock::Stock;
-use store::{HeldUnits, LockPatience, Store, StoreError};
+use store::{HeldUnits, LockPatience, Store, StoreResult};
 
 /// Orders or releases per batch. The number is small, so that the sale's lock is held only for a short time.
 const MAX_BATCH: i64 = 500;
@@ -42,7 +42,7 @@ impl Expiry {
     }
 
     /// Cancels overdue orders. Returns their number.
-    pub async fn cancel_overdue(&self) -> Result<usize, StoreError> {
+    pub async fn cancel_overdue(&self) -> StoreResult<usize> {
         let mut count = 0;
         for _ in 0..MAX_BATCHES {
             let overdue = self.store.orders().overdue_orders(&self.cancelling.waiting(), MAX_BATCH).await?;
@@ -69,7 +69,7 @@ impl Expiry {
     }
 
     /// Releases units that ended orders hold. Returns the number of orders.
-    pub async fn release(&self) -> Result<usize, StoreError> {
+    pub async fn release(&self) -> StoreResult<usize> {
         self.store.orders().delete_releases_of_retired_sales().await?;
         let mut count = 0;
         for _ in 0..MAX_BATCHES {

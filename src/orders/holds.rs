@@ -8,7 +8,7 @@ use tracing::info;
 
 use super::Orders;
 use domain::{Order, OrderHold, OrderId, SaleId, UserId};
-use store::{AppealOutcome, AuditReason, HoldChange, StoreError};
+use store::{AppealOutcome, AuditReason, HoldChange, StoreError, StoreResult};
 
 /// An account may send this many appeals at once, and then one per interval.
 pub(super) const APPEAL_BURST: u64 = 5;
@@ -76,7 +76,7 @@ pub enum AppealRefusal {
 #[boxed]
 impl Orders {
     /// The hold of an order that is still held.
-    pub async fn hold(&self, of: &Order) -> Result<Option<OrderHold>, StoreError> {
+    pub async fn hold(&self, of: &Order) -> StoreResult<Option<OrderHold>> {
         match of.status.is_live() {
             true => Ok(self.store.orders().lasting_holds(&[of.id]).await?.remove(&of.id)),
             false => Ok(None),
@@ -90,7 +90,7 @@ impl Orders {
         action: HoldAction,
         by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<HoldOutcome, StoreError> {
+    ) -> StoreResult<HoldOutcome> {
         if order.user_id == by {
             return Ok(HoldOutcome::OwnOrder);
         }
@@ -116,7 +116,7 @@ impl Orders {
         action: HoldAction,
         by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<HoldCounts, StoreError> {
+    ) -> StoreResult<HoldCounts> {
         let mut counts = HoldCounts::default();
         for id in orders {
             if let Some(order) = self.store.orders().get(sale, *id).await? {

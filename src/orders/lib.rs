@@ -29,7 +29,7 @@ use domain::order::{OrderEvent, generated_at};
 use domain::{Address, Order, OrderId, OrderStatus, Page, ReturnPolicy, SaleId, UserId};
 use engine::eligibility::Eligibility;
 use engine::stock::Stock;
-use store::{AuditReason, HeldUnits, LockPatience, PartialRefund, StaffAction, Store, StoreError};
+use store::{AuditReason, HeldUnits, LockPatience, PartialRefund, StaffAction, Store, StoreError, StoreResult};
 
 /// The result of looking up an order for its owner.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,7 +130,7 @@ impl Orders {
         sale: SaleId,
         id: OrderId,
         receipt: Option<&str>,
-    ) -> Result<OrderLookup, StoreError> {
+    ) -> StoreResult<OrderLookup> {
         let found = self.find(user, sale, id).await?;
         let claim = receipt.and_then(|receipt| self.receipts.verify(receipt, user, sale, id));
         let (OrderLookup::NotFound, Some(claim)) = (&found, claim) else { return Ok(found) };
@@ -145,7 +145,7 @@ impl Orders {
     }
 
     /// Looks up an order of this user in the database and in the stock backend.
-    pub async fn find(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<OrderLookup, StoreError> {
+    pub async fn find(&self, user: UserId, sale: SaleId, id: OrderId) -> StoreResult<OrderLookup> {
         if let Some(found) = self.find_in_database(user, sale, id).await? {
             return Ok(found);
         }
@@ -171,7 +171,7 @@ impl Orders {
 
     /// Whether the user holds units of one of these sales whose order is still on its way to the database. `None` when
     /// the stock backend cannot answer now.
-    pub async fn has_pending(&self, user: UserId, sales: &[SaleId]) -> Result<Option<bool>, StoreError> {
+    pub async fn has_pending(&self, user: UserId, sales: &[SaleId]) -> StoreResult<Option<bool>> {
         for &sale in sales {
             match self.stock.hold(sale, user).await {
                 Ok(Some(hold)) if self.store.orders().order_statuses(&[hold.order_id]).await?.is_empty() => {
@@ -184,12 +184,7 @@ impl Orders {
         Ok(Some(false))
     }
 
-    async fn find_in_database(
-        &self,
-        user: UserId,
-        sale: SaleId,
-        id: OrderId,
-    ) -> Result<Option<OrderLookup>, StoreError> {
+    async fn find_in_database(&self, user: UserId, sale: SaleId, id: OrderId) -> StoreResult<Option<OrderLookup>> {
         match self.store.orders().get(sale, id).await? {
             Some(order) if order.user_id == user => {
                 let history = self.store.orders().history(&order).await?;
@@ -208,7 +203,7 @@ impl Orders {
         statuses: &[OrderStatus],
         before: Option<OrderId>,
         limit: usize,
-    ) -> Result<Page<Order, OrderId>, StoreError> {
+    ) -> StoreResult<Page<Order, OrderId>> {
         let orders = self.store.orders().orders_of(user, statuses, before, limit as i64 + 1).await?;
         Ok(Page::cut(orders, limit, |order| order.id))
     }
@@ -241,7 +236,7 @@ impl Orders {
     }
 
     /// The invoice that the owner of a paid order asked for. Unpaid orders are not looked up.
-    pub async fn invoice(&self, of: &Order) -> Result<Option<Invoice>, StoreError> {
+    pub async fn invoice(&self, of: &Order) -> StoreResult<Option<Invoice>> {
         match was_paid(of) {
             true => self.store.orders().invoice_of(of.id).await,
             false => Ok(None),
@@ -266,7 +261,7 @@ impl Orders {
     }
 
     /// Partial refunds of an order, oldest first.
-    pub async fn partial_refunds(&self, of: &Order) -> Result<Vec<PartialRefund>, StoreError> {
+    pub async fn partial_refunds(&self, of: &Order) -> StoreResult<Vec<PartialRefund>> {
         match was_paid(of) {
             true => self.store.payments().partial_refunds_of(of.id).await,
             false => Ok(Vec::new()),
@@ -274,12 +269,12 @@ impl Orders {
     }
 
     /// Whether the last attempt to pay an order that is still to be paid was declined.
-    pub async fn is_declined(&self, of: &Order) -> Result<bool, StoreError> {
+    pub async fn is_declined(&self, of: &Order) -> StoreResult<bool> {
         Ok(self.declined_among(std::slice::from_ref(of)).await?.contains(&of.id))
     }
 
     /// The orders among these for which [`Orders::is_declined`] is true.
-    pub async fn declined_among(&self, orders: &[Order]) -> Result<HashSet<OrderId>, StoreError> {
+    pub async fn declined_among(&self, orders: &[Order]) -> StoreResult<HashSet<OrderId>> {
         let unpaid: Vec<OrderId> =
             orders.iter().filter(|order| order.status == OrderStatus::Unpaid).map(|order| order.id).collect();
         self.store.payments().declined_among(&unpaid).await
@@ -291,7 +286,7 @@ impl Orders {
         order: &Order,
         by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<StaffActionOutcome, StoreError> {
+    ) -> StoreResult<StaffActionOutcome> {
         self.cancel_by(order, StaffAction::Cancel, by, reason).await
     }
 
@@ -301,7 +296,7 @@ impl Orders {
         order: &Order,
         by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<StaffActionOutcome, StoreError> {
+    ) -> StoreResult<StaffActionOutcome> {
         self.cancel_by(order, StaffAction::CancelHeld, by, reason).await
     }
 
@@ -311,7 +306,7 @@ impl Orders {
         action: StaffAction,
         by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<StaffActionOutcome, StoreError> {
+    ) -> StoreResult<StaffActionOutcome> {
         if order.user_id == by {
             return Ok(StaffActionOutcome::OwnOrder);
         }
@@ -326,7 +321,7 @@ impl Orders {
 
     /// Releases the units of ended orders at once. If the stock backend is unavailable, the role `control` does it
     /// later.
-    pub async fn release_now(&self, held: &[HeldUnits]) -> Result<(), StoreError> {
+    pub async fn release_now(&self, held: &[HeldUnits]) -> StoreResult<()> {
         if held.is_empty() {
             return Ok(());
         }

@@ -14,7 +14,7 @@ use super::Orders;
 use base::revalidating_cache::{ComputationError, Known, RevalidatingCache};
 use domain::linked_accounts::groups;
 use domain::{LinkReason, LinkedAccounts, Money, OrderHold, OrderId, OrderStatus, SaleId, UserId};
-use store::{FoundOrder, LiveOrder, Store, StoreError};
+use store::{FoundOrder, LiveOrder, Store, StoreError, StoreResult};
 
 /// Sales whose groups of linked accounts are kept in memory. The groups of a million accounts take up to 100 MB.
 const MAX_KEPT: usize = 4;
@@ -182,7 +182,7 @@ impl Orders {
     }
 
     /// The orders of some accounts, newest first, with their holds.
-    async fn group_orders(&self, sale: SaleId, accounts: &[UserId]) -> Result<Vec<GroupOrder>, StoreError> {
+    async fn group_orders(&self, sale: SaleId, accounts: &[UserId]) -> StoreResult<Vec<GroupOrder>> {
         let mut found = self.store.orders().orders_of_accounts(sale, accounts).await?;
         found.sort_by_key(|found| std::cmp::Reverse(found.order.id));
         found.iter_mut().for_each(|found| found.order.mask_recipient());
@@ -204,7 +204,7 @@ fn page_of(groups: &[LinkedAccounts], limit: usize) -> &[LinkedAccounts] {
 }
 
 /// Computes the groups on a blocking thread, because a large sale has millions of digests.
-async fn compute(store: Store, sale: SaleId) -> Result<Vec<LinkedAccounts>, StoreError> {
+async fn compute(store: Store, sale: SaleId) -> StoreResult<Vec<LinkedAccounts>> {
     let links = store.linked_accounts().shared_links(sale).await?;
     let computed = tokio::task::spawn_blocking(move || groups(&links)).await;
     Ok(computed.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic())))

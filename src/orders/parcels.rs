@@ -18,7 +18,7 @@ use domain::returns::{ReturnRefusal, ReturnStep};
 use domain::{
     GoodsReturn, Order, OrderId, OrderNumber, OrderStatus, Parcel, ParcelState, SaleId, ShopSettings, UserId,
 };
-use store::{ParcelActor, Store, StoreError};
+use store::{ParcelActor, Store, StoreResult};
 
 /// Lines of one file. All of it is one transaction, and other writers of SQLite wait for it.
 pub const MAX_LINES: usize = 200;
@@ -61,7 +61,7 @@ impl Orders {
         &self,
         wanted: &ParcelMove,
         actor: ParcelActor<'_>,
-    ) -> Result<Result<ParcelChange, ParcelRefusal>, StoreError> {
+    ) -> StoreResult<Result<ParcelChange, ParcelRefusal>> {
         let mut outcomes = self.store.orders().move_parcels(std::slice::from_ref(wanted), actor, false).await?;
         let outcome = outcomes.pop().unwrap_or(Err(ParcelRefusal::NoSuchOrder));
         let refused = outcome.as_ref().err().map(|refusal| refusal.as_str());
@@ -81,7 +81,7 @@ impl Orders {
     }
 
     /// The parcels of these orders. Unpaid orders have none, and are not looked up.
-    pub async fn parcels(&self, of: &[Order]) -> Result<HashMap<OrderId, Parcel>, StoreError> {
+    pub async fn parcels(&self, of: &[Order]) -> StoreResult<HashMap<OrderId, Parcel>> {
         let may_have = |order: &&Order| !matches!(order.status, OrderStatus::Unpaid | OrderStatus::Rejected);
         let ids: Vec<OrderId> = of.iter().filter(may_have).map(|order| order.id).collect();
         self.store.orders().parcels_of(&ids).await
@@ -107,7 +107,7 @@ impl Orders {
         text: &str,
         actor: &str,
         is_rehearsed: bool,
-    ) -> Result<Result<ParcelReport, &'static str>, StoreError> {
+    ) -> StoreResult<Result<ParcelReport, &'static str>> {
         let records = match records(text) {
             Ok(records) => records,
             Err(code) => return Ok(Err(code)),
@@ -141,7 +141,7 @@ const MAX_DELIVERED: i64 = 100;
 /// Lets parcels that were sent so many days ago count as delivered, so that the time for their returns begins. Returns the
 /// number of those that were due.
 #[boxed]
-pub async fn deliver_overdue(store: &Store, days: u32) -> Result<usize, StoreError> {
+pub async fn deliver_overdue(store: &Store, days: u32) -> StoreResult<usize> {
     if days == 0 {
         return Ok(0);
     }
@@ -212,7 +212,7 @@ fn read_line(line: u64, record: &StringRecord, known: &HashMap<OrderNumber, Orde
 #[boxed]
 impl Orders {
     /// The return of an order. Orders that were never paid are not looked up.
-    pub async fn goods_return(&self, of: &Order) -> Result<Option<GoodsReturn>, StoreError> {
+    pub async fn goods_return(&self, of: &Order) -> StoreResult<Option<GoodsReturn>> {
         match was_paid(of) {
             true => self.store.orders().return_of(of.id).await,
             false => Ok(None),
@@ -246,7 +246,7 @@ impl Orders {
         order: &Order,
         step: &ReturnStep,
         (by, actor): (UserId, &str),
-    ) -> Result<Result<(), ReturnRefusal>, StoreError> {
+    ) -> StoreResult<Result<(), ReturnRefusal>> {
         if order.user_id == by {
             return Ok(Err(ReturnRefusal::OwnOrder));
         }
@@ -258,7 +258,7 @@ impl Orders {
         id: OrderId,
         step: &ReturnStep,
         actor: ParcelActor<'_>,
-    ) -> Result<Result<(), ReturnRefusal>, StoreError> {
+    ) -> StoreResult<Result<(), ReturnRefusal>> {
         let shop = self.store.shop_settings().get().await?;
         let outcome = self.store.orders().move_return(id, step, actor, (&self.returns, &shop)).await?;
         let refused = outcome.err().map(ReturnRefusal::as_str);

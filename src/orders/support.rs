@@ -5,7 +5,7 @@ use super::Orders;
 use boxed::boxed;
 use domain::text::tidy;
 use domain::{Address, Order, OrderId, Page};
-use store::{AuditReason, FoundOrder, OrderSearch, StoreError};
+use store::{AuditReason, FoundOrder, OrderSearch, StoreResult};
 
 /// Characters of the reason, which the audit log keeps.
 const MAX_REASON_CHARS: usize = 500;
@@ -71,23 +71,14 @@ pub fn check_reveal_reason(text: &str) -> Result<String, &'static str> {
 impl Orders {
     /// The recipient of an order in full, for a reason. The access is logged before the recipient is returned. If it
     /// cannot be logged, nothing is returned. `None` while the order has no address.
-    pub async fn reveal_recipient(
-        &self,
-        actor: &str,
-        order: &Order,
-        reason: &str,
-    ) -> Result<Option<Address>, StoreError> {
+    pub async fn reveal_recipient(&self, actor: &str, order: &Order, reason: &str) -> StoreResult<Option<Address>> {
         let Some(address) = &order.address else { return Ok(None) };
         self.store.audit_log().log_recipient_read(actor, order, reason, self.clock.now()).await?;
         Ok(Some((**address).clone()))
     }
 
     /// One page of the orders that match, newest first. A search that is `None` matches nothing.
-    pub async fn search(
-        &self,
-        search: Option<&OrderSearch>,
-        limit: usize,
-    ) -> Result<Page<FoundOrder, OrderId>, StoreError> {
+    pub async fn search(&self, search: Option<&OrderSearch>, limit: usize) -> StoreResult<Page<FoundOrder, OrderId>> {
         let found = match search {
             Some(search) => self.store.orders().find(search, limit as i64 + 1).await?,
             None => Vec::new(),

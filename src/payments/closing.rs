@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use crate::provider::{ChargeState, RefundOutcome};
 use crate::{CONCURRENCY, Payments, answer, bounded};
 use domain::{CaseKind, OrderId};
-use store::{CaptureOutcome, FailedRefund, NewCase, Payment, Refund, StoreError, WALLET};
+use store::{CaptureOutcome, FailedRefund, NewCase, Payment, Refund, StoreResult, WALLET};
 
 /// Payments per step of the closing job.
 const MAX_CLOSED: i64 = 50;
@@ -24,7 +24,7 @@ const MAX_ASKED: i64 = 50;
 impl Payments {
     /// Closes one bounded batch of due payments. Returns the number of attempts. A payment that fails is tried again
     /// later and does not delay the others.
-    pub async fn close_due(&self) -> Result<usize, StoreError> {
+    pub async fn close_due(&self) -> StoreResult<usize> {
         if !self.has_provider() {
             return Ok(0);
         }
@@ -42,7 +42,7 @@ impl Payments {
     }
 
     /// Asks the providers about one bounded batch of open payments whose report may be lost. Returns their number.
-    pub async fn ask_due(&self) -> Result<usize, StoreError> {
+    pub async fn ask_due(&self) -> StoreResult<usize> {
         if !self.has_provider() {
             return Ok(0);
         }
@@ -69,7 +69,7 @@ impl Payments {
     }
 
     /// Closes the open payments of an order. Returns whether one of them paid it.
-    pub(super) async fn close_open(&self, order: OrderId) -> Result<bool, StoreError> {
+    pub(super) async fn close_open(&self, order: OrderId) -> StoreResult<bool> {
         let mut paid = false;
         for payment in self.store.payments().open_payments(order).await? {
             match self.close(&payment).await {
@@ -111,7 +111,7 @@ const ATTEMPTS_UNTIL_CASE: i64 = 5;
 impl Payments {
     /// Makes one bounded batch of due refunds. Returns the number of attempts. A refund that fails is tried again at
     /// growing intervals and does not delay the others.
-    pub async fn refund_due(&self) -> Result<usize, StoreError> {
+    pub async fn refund_due(&self) -> StoreResult<usize> {
         let due = self.store.payments().refunds_due(MAX_REFUNDS).await?;
         let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |refund| async move {
             let outcome = self.ask_for_refund(refund).await;
@@ -143,7 +143,7 @@ impl Payments {
     }
 
     /// Records that a refund was made. For a refund into a wallet, this also moves the money.
-    pub(super) async fn refunded(&self, refund: &Refund) -> Result<(), StoreError> {
+    pub(super) async fn refunded(&self, refund: &Refund) -> StoreResult<()> {
         if self.store.payments().apply_refund(refund, self.store.now().await?).await? {
             self.metrics.refunded.inc();
             info!(payment = %refund.of.id, refund = %refund.id, purpose = %refund.of.purpose, "refund made");
@@ -151,7 +151,7 @@ impl Payments {
         Ok(())
     }
 
-    async fn postpone(&self, refund: &Refund, error: Option<String>) -> Result<(), StoreError> {
+    async fn postpone(&self, refund: &Refund, error: Option<String>) -> StoreResult<()> {
         let attempts = self.store.payments().postpone_refund(refund).await?;
         match error {
             Some(error) if attempts == ATTEMPTS_UNTIL_CASE => {
@@ -162,7 +162,7 @@ impl Payments {
     }
 
     /// Opens a case for a refund. A refund that failed for good waits for staff.
-    async fn open_refund_case(&self, refund: &Refund, kind: CaseKind, reason: &str) -> Result<(), StoreError> {
+    async fn open_refund_case(&self, refund: &Refund, kind: CaseKind, reason: &str) -> StoreResult<()> {
         let (payment, details) = (refund.of.id.to_string(), bounded(reason));
         let part = refund.is_part().then_some(refund.id);
         let failed = FailedRefund { id: refund.id, attempt: Some(refund.attempt) };

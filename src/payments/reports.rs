@@ -10,7 +10,9 @@ use crate::{PaymentError, Payments, answer, bounded};
 use domain::settlement::MAX_REPORTED_AMOUNT;
 use domain::{CaseKind, Money, Page, PaymentId, PaymentStatus, UserId};
 use orders::support::StaffActionOutcome;
-use store::{AuditReason, CaptureOutcome, CaseAction, FailedRefund, NewCase, Payment, PaymentCase, Refund, StoreError};
+use store::{
+    AuditReason, CaptureOutcome, CaseAction, FailedRefund, NewCase, Payment, PaymentCase, Refund, StoreResult,
+};
 
 #[boxed]
 impl Payments {
@@ -98,12 +100,7 @@ impl Payments {
     }
 
     /// Applies a capture: the provider has this money. `source` names the report, or the request whose answer said so.
-    pub(super) async fn capture(
-        &self,
-        source: &str,
-        payment: PaymentId,
-        amount: Money,
-    ) -> Result<CaptureOutcome, StoreError> {
+    pub(super) async fn capture(&self, source: &str, payment: PaymentId, amount: Money) -> StoreResult<CaptureOutcome> {
         let outcome = self.store.payments().apply_capture(source, payment, amount, self.store.now().await?).await?;
         match outcome {
             CaptureOutcome::Paid(order) => {
@@ -122,7 +119,7 @@ impl Payments {
     }
 
     /// The refund of the shop that a report names, and the amount that it returns.
-    async fn named_refund(&self, report: &Report, payment: PaymentId) -> Result<Option<(Refund, Money)>, StoreError> {
+    async fn named_refund(&self, report: &Report, payment: PaymentId) -> StoreResult<Option<(Refund, Money)>> {
         match report.refund.filter(|refund| refund.0 != payment.0) {
             Some(part) => {
                 let found = self.store.payments().partial_refund(part).await?.filter(|asked| asked.of.id == payment);
@@ -132,7 +129,7 @@ impl Payments {
         }
     }
 
-    async fn receive_refund(&self, report: &Report, payment: PaymentId) -> Result<(), StoreError> {
+    async fn receive_refund(&self, report: &Report, payment: PaymentId) -> StoreResult<()> {
         let known = self.named_refund(report, payment).await?.filter(|(_, amount)| report.amount == Some(*amount));
         match known {
             // It is about an attempt that failed later.
@@ -146,7 +143,7 @@ impl Payments {
 
     /// A refund can fail days after it was made. One that the report does not name, or with another amount, need not be the
     /// shop's: then its case says so, and the shop's own refund goes on.
-    async fn receive_failed_refund(&self, report: &Report, payment: PaymentId) -> Result<(), StoreError> {
+    async fn receive_failed_refund(&self, report: &Report, payment: PaymentId) -> StoreResult<()> {
         let known = self.named_refund(report, payment).await?.filter(|_| report.refund.is_some());
         let fits = known.filter(|(_, amount)| report.amount.is_none_or(|told| told == *amount));
         let failed = fits.map(|(refund, _)| FailedRefund { id: refund.id, attempt: report.attempt });
@@ -158,16 +155,11 @@ impl Payments {
     }
 
     /// Opens a case for staff about a report.
-    async fn open_case(&self, report: &Report, kind: CaseKind) -> Result<(), StoreError> {
+    async fn open_case(&self, report: &Report, kind: CaseKind) -> StoreResult<()> {
         self.open_case_of(report, kind, None).await
     }
 
-    async fn open_case_of(
-        &self,
-        report: &Report,
-        kind: CaseKind,
-        failed: Option<FailedRefund>,
-    ) -> Result<(), StoreError> {
+    async fn open_case_of(&self, report: &Report, kind: CaseKind, failed: Option<FailedRefund>) -> StoreResult<()> {
         let separator = if report.reason.is_empty() { "" } else { ": " };
         let details = bounded(&format!("{}{separator}{}", report.event, report.reason));
         let part = report.refund.filter(|refund| refund.to_string() != report.payment);
@@ -202,7 +194,7 @@ impl Payments {
         settled: bool,
         before: Option<&str>,
         limit: usize,
-    ) -> Result<Page<PaymentCase, String>, StoreError> {
+    ) -> StoreResult<Page<PaymentCase, String>> {
         let cases = self.store.payments().payment_cases(settled, before, limit as i64 + 1).await?;
         Ok(Page::cut(cases, limit, |case| case.id.clone()))
     }
@@ -213,7 +205,7 @@ impl Payments {
         of: &PaymentCase,
         by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<StaffActionOutcome, StoreError> {
+    ) -> StoreResult<StaffActionOutcome> {
         if let Some(payment) = &of.payment
             && self.store.payments().payer_of(payment).await? == Some(by)
         {

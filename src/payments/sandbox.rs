@@ -18,7 +18,7 @@ use super::webhook::{self, Webhook, WebhookClient};
 use super::{CONCURRENCY, PaymentError};
 use base::signing::{self, ShopSecret};
 use domain::{Money, PaymentId, RefundId};
-use store::{Checkout, Payment, Refund, SandboxPayment, SandboxWebhook, Store, StoreError};
+use store::{Checkout, Payment, Refund, SandboxPayment, SandboxWebhook, Store, StoreResult};
 
 /// Webhooks per step of the delivery job.
 const MAX_WEBHOOKS: i64 = 100;
@@ -85,7 +85,7 @@ impl Sandbox {
         Ok(Sandbox { store, webhook: webhook(&secret.current), previous, client, merchant: shop.to_owned() })
     }
 
-    pub async fn payment(&self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
+    pub async fn payment(&self, id: PaymentId) -> StoreResult<Option<SandboxPayment>> {
         self.store.sandbox().payment(id).await
     }
 
@@ -93,7 +93,7 @@ impl Sandbox {
     /// accepts it.
     ///
     /// `card` has the last digits of the card's number, if the payer gives one.
-    pub async fn settle(&self, payment: &SandboxPayment, pay: bool, card: Option<&str>) -> Result<Settled, StoreError> {
+    pub async fn settle(&self, payment: &SandboxPayment, pay: bool, card: Option<&str>) -> StoreResult<Settled> {
         let (status, kind) = match pay {
             true => ("captured", ReportKind::Captured),
             false => ("declined", ReportKind::Declined),
@@ -116,7 +116,7 @@ impl Sandbox {
     }
 
     /// Delivers one bounded batch of due webhooks, each on its own. Returns the number of attempts.
-    pub async fn deliver_due(&self) -> Result<usize, StoreError> {
+    pub async fn deliver_due(&self) -> StoreResult<usize> {
         let due = self.store.sandbox().webhooks_due(MAX_WEBHOOKS).await?;
         let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |webhook| async move {
             if let Err(error) = self.deliver(webhook).await {
@@ -127,7 +127,7 @@ impl Sandbox {
         Ok(due.len())
     }
 
-    async fn deliver(&self, webhook: &SandboxWebhook) -> Result<(), StoreError> {
+    async fn deliver(&self, webhook: &SandboxWebhook) -> StoreResult<()> {
         let at = self.store.now().await?;
         match self.client.post(&self.webhook, &webhook.id, at, &webhook.body).await {
             Ok(()) => self.store.sandbox().webhook_delivered(&webhook.id).await,

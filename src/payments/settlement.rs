@@ -21,7 +21,7 @@ use super::provider::{Bill, BillPage, Billing, Provider};
 use super::{PaymentError, Payments, answer, bounded};
 use domain::CaseKind;
 use domain::settlement::Comparison;
-use store::{DaySettlement, StoreError};
+use store::{DaySettlement, StoreError, StoreResult};
 
 /// How far the clocks of the provider and of the shop may differ.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(10 * 60);
@@ -73,7 +73,7 @@ impl Payments {
     }
 
     /// The last day of a provider whose bill should be there.
-    pub async fn last_billed_day(&self, name: &str) -> Result<Option<Date>, StoreError> {
+    pub async fn last_billed_day(&self, name: &str) -> StoreResult<Option<Date>> {
         let now = self.store.now().await?;
         let billing = self.with_bills().find(|(provider, _)| provider.name() == name);
         Ok(billing.and_then(|(_, billing)| billing.last_day(now)))
@@ -115,7 +115,7 @@ impl Payments {
 
     /// Whether the day before shall be settled, but never was. Nothing tells then which of the movements about midnight its
     /// bill has.
-    pub async fn follows_unsettled(&self, name: &str, day: Date) -> Result<bool, StoreError> {
+    pub async fn follows_unsettled(&self, name: &str, day: Date) -> StoreResult<bool> {
         match day.yesterday() {
             Ok(before) => self.store.payments().is_unsettled(name, before).await,
             Err(_) => Ok(false),
@@ -123,7 +123,7 @@ impl Payments {
     }
 
     /// Whether the bill of the day before may still come.
-    async fn is_recent(&self, name: &str, day: Date) -> Result<bool, StoreError> {
+    async fn is_recent(&self, name: &str, day: Date) -> StoreResult<bool> {
         Ok(self.last_billed_day(name).await?.is_some_and(|last| (last - day).get_days() < GAP_DAYS))
     }
 

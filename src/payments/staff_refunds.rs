@@ -12,7 +12,7 @@ use orders::holds::{HoldCounts, HoldOutcome};
 use orders::support::StaffActionOutcome;
 use store::{
     Approval, ApprovalOutcome, AuditReason, IfDisputed, NewStaffRefund, RefundRefusal, StaffRefund, StaffRefundOutcome,
-    StoreError,
+    StoreResult,
 };
 
 /// The answer to a member of the staff who asks for a refund.
@@ -68,7 +68,7 @@ impl StaffRefunds {
         by: UserId,
         reason: AuditReason<'_>,
         if_disputed: IfDisputed,
-    ) -> Result<RefundAnswer, StoreError> {
+    ) -> StoreResult<RefundAnswer> {
         let payer = match what {
             StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => self.owner(order).await?,
             StaffRefund::Part(part) => self.owner(part.order).await?,
@@ -104,7 +104,7 @@ impl StaffRefunds {
 
     /// Whether the payment's provider can move exactly this part, and what is left of the payment after it. Otherwise
     /// neither this refund nor that of the rest would ever be made.
-    async fn takes_part(&self, what: StaffRefund<'_>) -> Result<bool, StoreError> {
+    async fn takes_part(&self, what: StaffRefund<'_>) -> StoreResult<bool> {
         let (order, part, to) = match what {
             StaffRefund::Part(part) => (part.order, Some(part.amount), part.to),
             StaffRefund::Return(of) => (of.order, of.amount, RefundTarget::Payer),
@@ -131,7 +131,7 @@ impl StaffRefunds {
         orders: &[OrderId],
         by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<HoldCounts, StoreError> {
+    ) -> StoreResult<HoldCounts> {
         let mut counts = HoldCounts::default();
         for id in orders {
             let Some(order) = self.payments.store.orders().get(sale, *id).await? else { continue };
@@ -140,7 +140,7 @@ impl StaffRefunds {
         Ok(counts)
     }
 
-    async fn end_held(&self, order: &Order, by: UserId, reason: AuditReason<'_>) -> Result<HoldOutcome, StoreError> {
+    async fn end_held(&self, order: &Order, by: UserId, reason: AuditReason<'_>) -> StoreResult<HoldOutcome> {
         if !order.status.is_live() {
             return Ok(HoldOutcome::OrderEnded);
         }
@@ -167,7 +167,7 @@ impl StaffRefunds {
         })
     }
 
-    async fn owner(&self, order: OrderId) -> Result<Option<UserId>, StoreError> {
+    async fn owner(&self, order: OrderId) -> StoreResult<Option<UserId>> {
         Ok(self.payments.store.orders().order_with_id(order).await?.map(|order| order.user_id))
     }
 
@@ -177,13 +177,13 @@ impl StaffRefunds {
         decided: bool,
         before: Option<&str>,
         limit: usize,
-    ) -> Result<Page<Approval, String>, StoreError> {
+    ) -> StoreResult<Page<Approval, String>> {
         let found = self.payments.store.payments().approvals(decided, before, limit as i64 + 1).await?;
         Ok(Page::cut(found, limit, |approval| approval.id.to_string()))
     }
 
     /// Approves a request and begins its refund. `by` is the account of `actor`.
-    pub async fn approve(&self, of: &Approval, by: UserId, actor: &str) -> Result<DecisionAnswer, StoreError> {
+    pub async fn approve(&self, of: &Approval, by: UserId, actor: &str) -> StoreResult<DecisionAnswer> {
         if of.requested_by == by {
             return Ok(DecisionAnswer::OwnRequest);
         }
@@ -196,12 +196,7 @@ impl StaffRefunds {
     }
 
     /// Declines a request for a reason. The member of the staff who asked may withdraw it in this way.
-    pub async fn decline(
-        &self,
-        of: &Approval,
-        by: UserId,
-        reason: AuditReason<'_>,
-    ) -> Result<DecisionAnswer, StoreError> {
+    pub async fn decline(&self, of: &Approval, by: UserId, reason: AuditReason<'_>) -> StoreResult<DecisionAnswer> {
         if self.payer(of).await? == Some(by) {
             return Ok(DecisionAnswer::OwnPayment);
         }
@@ -211,7 +206,7 @@ impl StaffRefunds {
     }
 
     /// Finishes a decision: releases the units of the refunded order.
-    pub async fn answer(&self, outcome: ApprovalOutcome) -> Result<DecisionAnswer, StoreError> {
+    pub async fn answer(&self, outcome: ApprovalOutcome) -> StoreResult<DecisionAnswer> {
         Ok(match outcome {
             ApprovalOutcome::Approved(held) => {
                 self.orders.release_now(held.as_slice()).await?;
@@ -225,7 +220,7 @@ impl StaffRefunds {
     }
 
     /// Who made the payment that the request is about.
-    async fn payer(&self, of: &Approval) -> Result<Option<UserId>, StoreError> {
+    async fn payer(&self, of: &Approval) -> StoreResult<Option<UserId>> {
         if let Some(order) = of.order {
             return self.owner(order).await;
         }

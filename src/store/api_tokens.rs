@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::{ApiTokenStore, StoreError, column, row};
+use crate::{ApiTokenStore, StoreResult, column, row};
 use domain::{ApiToken, AuditAction, Role};
 
 /// A token that is not revoked, with what decides whether it is taken.
@@ -41,7 +41,7 @@ pub const TOKEN_USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 column_list!(columns: "api_tokens.id, name, digest, scopes, networks, rate, expires_at_ms, created_by,
      api_tokens.created_at_ms, used_at_ms, revoked_at_ms");
 
-fn token(row: &AnyRow) -> Result<ApiToken, sqlx::Error> {
+fn token(row: &AnyRow) -> sqlx::Result<ApiToken> {
     read!(row => ApiToken {
         id, name, expires_at: "expires_at_ms", created_by, created_at: "created_at_ms", used_at: "used_at_ms",
         revoked_at: "revoked_at_ms", rate = row::get::<Option<i64>>(row, "rate")?.and_then(|rate| rate.try_into().ok()),
@@ -59,7 +59,7 @@ fn audit_details(token: &ApiToken) -> Value {
 #[boxed]
 impl ApiTokenStore<'_> {
     /// Adds a token with the digest of its text, and logs it. Attempts of one request have one id.
-    pub async fn create(self, actor: &str, new: &ApiToken, digest: &str) -> Result<NewTokenOutcome, StoreError> {
+    pub async fn create(self, actor: &str, new: &ApiToken, digest: &str) -> StoreResult<NewTokenOutcome> {
         let mut tx = self.begin().await?;
         tx.lock_user(new.created_by).await?;
         let known = query!("SELECT id FROM api_tokens WHERE revoked_at_ms IS NULL OR id = $1"; new.id);
@@ -85,7 +85,7 @@ impl ApiTokenStore<'_> {
     }
 
     /// Revokes a token and logs it. Returns it, also if it was revoked before; `None` if there is no such token.
-    pub async fn revoke(self, actor: &str, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
+    pub async fn revoke(self, actor: &str, id: Uuid) -> StoreResult<Option<ApiToken>> {
         let mut tx = self.begin().await?;
         let sql = concat!(
             "UPDATE api_tokens SET revoked_at_ms = $2 WHERE id = $1 AND revoked_at_ms IS NULL RETURNING ",
@@ -97,19 +97,19 @@ impl ApiTokenStore<'_> {
         tx.commit_and(Some(revoked)).await
     }
 
-    pub async fn get(self, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
+    pub async fn get(self, id: Uuid) -> StoreResult<Option<ApiToken>> {
         let sql = select!(columns, "FROM api_tokens WHERE id = $1");
         self.optional(query!(sql; id), token).await
     }
 
     /// The newest tokens, revoked ones included.
-    pub async fn list(self) -> Result<Vec<ApiToken>, StoreError> {
+    pub async fn list(self) -> StoreResult<Vec<ApiToken>> {
         let sql = select!(columns, "FROM api_tokens ORDER BY id DESC LIMIT $1");
         self.all(query!(sql; MAX_LISTED), token).await
     }
 
     /// The tokens that are not revoked, for the memory of a process. Their last use is left out, because it changes.
-    pub async fn live(self) -> Result<Vec<LiveToken>, StoreError> {
+    pub async fn live(self) -> StoreResult<Vec<LiveToken>> {
         let sql = select!(
             columns,
             ", role, blocked_at_ms, deleted_at_ms FROM api_tokens JOIN users ON users.id = created_by
@@ -125,7 +125,7 @@ impl ApiTokenStore<'_> {
     }
 
     /// Notes when tokens were last used, unless that is known to the minute.
-    pub async fn used(self, uses: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
+    pub async fn used(self, uses: &[(Uuid, Timestamp)]) -> StoreResult<()> {
         for (id, at) in uses {
             let sql = "UPDATE api_tokens SET used_at_ms = $2
                  WHERE id = $1 AND (used_at_ms IS NULL OR used_at_ms <= $2 - $3)";

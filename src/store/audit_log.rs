@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::{AFTER_ALL, AuditLogStore, StoreError, Tx, bound, column, conditions};
+use super::{AFTER_ALL, AuditLogStore, StoreResult, Tx, bound, column, conditions};
 use domain::ids::first_id_of;
 use domain::{AuditAction, Order};
 
@@ -47,14 +47,14 @@ impl Tx {
         before: Option<&T>,
         after: Option<&T>,
         now: Timestamp,
-    ) -> Result<(), sqlx::Error> {
+    ) -> sqlx::Result<()> {
         let sql = "INSERT INTO audit_log (id, at_ms, actor, action, subject, before, after)
              VALUES ($1, $2, $3, $4, $5, $6, $7)";
         self.run(query!(sql; Uuid::now_v7(), now, actor, action, subject, json(before)?, json(after)?)).await
     }
 }
 
-fn json<T: Serialize>(value: Option<&T>) -> Result<String, sqlx::Error> {
+fn json<T: Serialize>(value: Option<&T>) -> sqlx::Result<String> {
     let text = value.map(serde_json::to_string).transpose().map_err(|e| sqlx::Error::Encode(e.into()))?;
     Ok(text.unwrap_or_default())
 }
@@ -76,7 +76,7 @@ impl AuditLogStore<'_> {
         subject: &str,
         details: &T,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         tx.log(actor, action, subject, None, Some(details), now).await?;
         Ok(tx.commit().await?)
@@ -84,13 +84,7 @@ impl AuditLogStore<'_> {
 
     /// Logs that staff read the recipient of an order: a line about the order and one about the account whose data it is, so
     /// that both lead to it.
-    pub async fn log_recipient_read(
-        self,
-        actor: &str,
-        order: &Order,
-        reason: &str,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    pub async fn log_recipient_read(self, actor: &str, order: &Order, reason: &str, now: Timestamp) -> StoreResult<()> {
         const ACTION: AuditAction = AuditAction::RevealRecipient;
         let (id, user) = (order.id, order.user_id);
         let of_order = json!({"reason": reason, "account": user});
@@ -109,19 +103,14 @@ impl AuditLogStore<'_> {
         subject: &str,
         before: &T,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         tx.log(actor, action, subject, Some(before), None, now).await?;
         Ok(tx.commit().await?)
     }
 
     /// Lines of the audit log after the row `before`, newest first unless the filter says otherwise.
-    pub async fn list(
-        self,
-        filter: &AuditFilter,
-        before: Option<&str>,
-        limit: i64,
-    ) -> Result<Vec<AuditRow>, StoreError> {
+    pub async fn list(self, filter: &AuditFilter, before: Option<&str>, limit: i64) -> StoreResult<Vec<AuditRow>> {
         let (conditions, values) = conditions(
             5,
             [
@@ -150,7 +139,7 @@ impl AuditLogStore<'_> {
     }
 
     /// Every action name that occurs in the log.
-    pub async fn audit_actions(self) -> Result<Vec<String>, StoreError> {
+    pub async fn audit_actions(self) -> StoreResult<Vec<String>> {
         // This reads the index once per action. `DISTINCT` would read the whole index.
         let sql = "WITH RECURSIVE actions(action) AS (SELECT MIN(action) FROM audit_log UNION ALL
                SELECT (SELECT MIN(action) FROM audit_log WHERE action > actions.action) FROM actions

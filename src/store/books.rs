@@ -19,7 +19,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::pool::Connection;
-use crate::{BookStore, StoreError, column, pair, row};
+use crate::{BookStore, StoreResult, column, pair, row};
 use domain::Money;
 use domain::ledger::{AccountKind, AccountSum, CURRENCY, TrialBalanceLine, money, trial_balance};
 
@@ -47,7 +47,7 @@ pub struct Period {
 #[boxed]
 impl BookStore<'_> {
     /// The trial balance of a period.
-    pub async fn trial_balance(self, period: Period) -> Result<Vec<TrialBalanceLine>, StoreError> {
+    pub async fn trial_balance(self, period: Period) -> StoreResult<Vec<TrialBalanceLine>> {
         let (from, to) = (period.from.as_millisecond(), period.to.as_millisecond());
         let mut connection = self.pool.acquire().await?;
         let closed = connection.one(query!(CLOSED), column("closed_before_ms")).await?;
@@ -57,7 +57,7 @@ impl BookStore<'_> {
     }
 
     /// The movements within a period, without the balances before it.
-    pub async fn moved_within(self, period: Period) -> Result<Vec<AccountSum>, StoreError> {
+    pub async fn moved_within(self, period: Period) -> StoreResult<Vec<AccountSum>> {
         let (from, to) = (period.from.as_millisecond(), period.to.as_millisecond());
         let mut connection = self.pool.acquire().await?;
         let closed = connection.one(query!(CLOSED), column("closed_before_ms")).await?;
@@ -65,7 +65,7 @@ impl BookStore<'_> {
     }
 
     /// Sums up the first day that is over and not closed. Returns whether there may be more.
-    pub async fn close(self) -> Result<bool, StoreError> {
+    pub async fn close(self) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let over = whole_days((tx.now - CLOSING_DELAY).as_millisecond());
         let lock = "UPDATE books SET closed_before_ms = closed_before_ms RETURNING closed_before_ms";
@@ -101,7 +101,7 @@ fn whole_days(at_ms: i64) -> i64 {
 
 /// The sums of a period: from the stored sums for closed days that lie wholly within it, and from the movements for the
 /// rest.
-async fn sums_between(c: &mut Connection, from: i64, to: i64, closed: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
+async fn sums_between(c: &mut Connection, from: i64, to: i64, closed: i64) -> sqlx::Result<Vec<AccountSum>> {
     let first = whole_days(from + DAY_MS - 1);
     let last = whole_days(to).min(closed);
     if first >= last {
@@ -114,7 +114,7 @@ async fn sums_between(c: &mut Connection, from: i64, to: i64, closed: i64) -> Re
 }
 
 /// The sums of the movements between two times.
-pub(crate) async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
+pub(crate) async fn movements(c: &mut Connection, from: i64, to: i64) -> sqlx::Result<Vec<AccountSum>> {
     if from >= to {
         return Ok(Vec::new());
     }
@@ -192,14 +192,14 @@ pub(crate) fn merged(sums: Vec<AccountSum>) -> Vec<AccountSum> {
 }
 
 /// The stored sums of closed days. The first day begins at `from`, the last one ends at `to`.
-pub(crate) async fn sums_of_days(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
+pub(crate) async fn sums_of_days(c: &mut Connection, from: i64, to: i64) -> sqlx::Result<Vec<AccountSum>> {
     let sql = "SELECT account, currency, CAST(SUM(debits) AS BIGINT) AS debits, CAST(SUM(credits) AS BIGINT) AS credits
          FROM book_days WHERE day_ms >= $1 AND day_ms < $2 GROUP BY account, currency";
     c.all(query!(sql; from, to), |row| read!(row => AccountSum { account, currency, debits, credits })).await
 }
 
 /// The time of the first movement between two times.
-pub(crate) async fn first_movement(c: &mut Connection, from: i64, to: i64) -> Result<Option<i64>, sqlx::Error> {
+pub(crate) async fn first_movement(c: &mut Connection, from: i64, to: i64) -> sqlx::Result<Option<i64>> {
     let mut first: Option<i64> = None;
     for (table, at) in [
         ("wallet_entries", "at_ms"),
@@ -320,7 +320,7 @@ impl JournalSource {
     }
 
     /// The lines of a row: one for a row of the ledger, two for a payment.
-    fn lines(self, row: &AnyRow) -> Result<Vec<JournalLine>, sqlx::Error> {
+    fn lines(self, row: &AnyRow) -> sqlx::Result<Vec<JournalLine>> {
         let (at, id) = (row::get(row, "at_ms")?, row::text(row, "id")?);
         let account = row::text(row, "account")?;
         let (kind, from, to) = match self {
@@ -378,7 +378,7 @@ impl BookStore<'_> {
         after: &JournalCursor,
         to: Timestamp,
         rows: i64,
-    ) -> Result<(Vec<JournalLine>, Option<JournalCursor>), StoreError> {
+    ) -> StoreResult<(Vec<JournalLine>, Option<JournalCursor>)> {
         let found = self
             .all(query!(AssertSqlSafe(source.sql()); after.at_ms, to, &after.id, &after.account, rows), |row| {
                 let cursor = read!(row => JournalCursor { at_ms, id, account })?;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use sqlx::any::AnyRow;
 
-use super::{CategoryStore, RequestId, StoreError, Tx, expect_version, next_version, row};
+use super::{CategoryStore, RequestId, StoreError, StoreResult, Tx, expect_version, next_version, row};
 use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;
 use crate::sales::changes::{next_id, touch};
@@ -45,16 +45,16 @@ pub enum CategoryRefusal {
 
 const ALL: &str = "SELECT id, name_zh, name_en, updated_at_ms FROM categories ORDER BY place, id";
 
-fn category(row: &AnyRow) -> Result<Category, sqlx::Error> {
+fn category(row: &AnyRow) -> sqlx::Result<Category> {
     read!(row => Category { id, name, updated_at: "updated_at_ms" })
 }
 
-async fn read_all(connection: &mut Connection) -> Result<Vec<Category>, sqlx::Error> {
+async fn read_all(connection: &mut Connection) -> sqlx::Result<Vec<Category>> {
     connection.all(query!(ALL), category).await
 }
 
 /// Reads the categories and locks the catalogue until the end of the transaction.
-async fn lock(tx: &mut Tx) -> Result<Vec<Category>, sqlx::Error> {
+async fn lock(tx: &mut Tx) -> sqlx::Result<Vec<Category>> {
     touch(tx).await?;
     read_all(tx).await
 }
@@ -81,12 +81,12 @@ fn in_order(categories: &[Category]) -> serde_json::Value {
 #[boxed]
 impl CategoryStore<'_> {
     /// All categories in their order.
-    pub async fn list(self) -> Result<Vec<Category>, StoreError> {
+    pub async fn list(self) -> StoreResult<Vec<Category>> {
         self.all(query!(ALL), category).await
     }
 
     /// How many goods are in each category, archived ones too. A category without goods is absent.
-    pub async fn goods_per_category(self) -> Result<HashMap<CategoryId, usize>, StoreError> {
+    pub async fn goods_per_category(self) -> StoreResult<HashMap<CategoryId, usize>> {
         let sql = "SELECT category_id, COUNT(*) AS goods FROM goods WHERE category_id IS NOT NULL GROUP BY category_id";
         let count = |row: &AnyRow| Ok((row::get(row, "category_id")?, row::int(row, "goods")? as usize));
         Ok(self.all(query!(sql), count).await?.into_iter().collect())
@@ -182,7 +182,7 @@ impl CategoryStore<'_> {
 }
 
 /// Writes a category. A new one becomes the last.
-async fn write(tx: &mut Tx, category: &Category) -> Result<(), sqlx::Error> {
+async fn write(tx: &mut Tx, category: &Category) -> sqlx::Result<()> {
     let sql = "INSERT INTO categories (id, name_zh, name_en, updated_at_ms, place)
          VALUES ($1, $2, $3, $4, (SELECT COALESCE(MAX(place), 0) + 1 FROM categories))
          ON CONFLICT (id) DO UPDATE SET name_zh = excluded.name_zh, name_en = excluded.name_en,

@@ -17,7 +17,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::sales::is_over;
-use crate::{DepositStore, StoreError, Tx, column, for_rows, row, wallet};
+use crate::{DepositStore, StoreResult, Tx, column, for_rows, row, wallet};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{OrderId, SaleId, UserId};
 
@@ -46,20 +46,20 @@ pub struct DepositStanding {
 
 column_list!(columns: "sale_id, user_id, number, amount, held_at_ms, returned_at_ms");
 
-fn deposit(row: &AnyRow) -> Result<Deposit, sqlx::Error> {
+fn deposit(row: &AnyRow) -> sqlx::Result<Deposit> {
     read!(row => Deposit { sale_id, user_id, number, amount, held_at: "held_at_ms", returned_at: "returned_at_ms" })
 }
 
 #[boxed]
 impl DepositStore<'_> {
     /// The deposits of an account in all sales, including returned ones, for its export.
-    pub(crate) async fn deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
+    pub(crate) async fn deposits_of(self, user: UserId) -> StoreResult<Vec<Deposit>> {
         let sql = select!(columns, "FROM deposits WHERE user_id = $1 ORDER BY sale_id");
         self.all(query!(sql; user), deposit).await
     }
 
     /// An account's deposits that are set aside now, the newest first.
-    pub async fn held_deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
+    pub async fn held_deposits_of(self, user: UserId) -> StoreResult<Vec<Deposit>> {
         let sql = select!(
             columns,
             "FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL ORDER BY held_at_ms DESC, sale_id DESC"
@@ -67,7 +67,7 @@ impl DepositStore<'_> {
         self.all(query!(sql; user), deposit).await
     }
 
-    pub async fn standing(self, sale: SaleId, user: UserId) -> Result<DepositStanding, StoreError> {
+    pub async fn standing(self, sale: SaleId, user: UserId) -> StoreResult<DepositStanding> {
         let sql =
             "SELECT CAST(COALESCE((SELECT balance FROM wallet_balances WHERE account = $3), 0) AS BIGINT) AS balance,
                (SELECT COUNT(*) FROM deposits WHERE user_id = $1 AND sale_id = $2 AND returned_at_ms IS NULL)
@@ -80,7 +80,7 @@ impl DepositStore<'_> {
 
     /// Sets the deposit of a sale aside for an account. Safe to repeat. Returns `false` if the balance of the wallet is
     /// too low.
-    pub async fn hold(self, id: SaleId, user: UserId) -> Result<bool, StoreError> {
+    pub async fn hold(self, id: SaleId, user: UserId) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let query = query!("SELECT deposit FROM sales WHERE id = $1"; id);
         let amount = tx.optional(query, column("deposit")).await?.flatten();
@@ -100,7 +100,7 @@ pub(crate) async fn take(
     sale: SaleId,
     amount: Option<i64>,
     users: &[UserId],
-) -> Result<HashSet<UserId>, sqlx::Error> {
+) -> sqlx::Result<HashSet<UserId>> {
     let Some(amount) = amount else { return Ok(HashSet::new()) };
     let held = last_deposits(tx, sale, users).await?;
     let mut without: Vec<UserId> = users.iter().filter(|user| !is_held(&held, user)).copied().collect();
@@ -146,20 +146,20 @@ fn accounts_of(user: UserId) -> [LedgerAccount; 2] {
 }
 
 /// The last deposit of each account in a sale.
-async fn last_deposits(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> Result<HashMap<UserId, Deposit>, sqlx::Error> {
+async fn last_deposits(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> sqlx::Result<HashMap<UserId, Deposit>> {
     let sql = select!(columns, "FROM deposits WHERE sale_id = $1 AND user_id IN $ids");
     let read = |row: &AnyRow| deposit(row).map(|deposit| (deposit.user_id, deposit));
     tx.all_of(sql, &values![sale], users, read).await
 }
 
 /// The accounts that have a live order of a sale.
-async fn buyers(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, sqlx::Error> {
+async fn buyers(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> sqlx::Result<HashSet<UserId>> {
     let sql = "SELECT user_id FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN $ids";
     tx.all_of(sql, &values![sale], users, column("user_id")).await
 }
 
 /// Writes deposits. They replace the accounts' earlier ones.
-async fn insert(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
+async fn insert(tx: &mut Tx, deposits: &[Deposit]) -> sqlx::Result<()> {
     let sql = "INSERT INTO deposits (sale_id, user_id, number, amount, held_at_ms) VALUES $rows
          ON CONFLICT (user_id, sale_id) DO UPDATE SET number = excluded.number, amount = excluded.amount,
            held_at_ms = excluded.held_at_ms, returned_at_ms = NULL";
@@ -187,7 +187,7 @@ const MAX_RETURNS: i64 = 256;
 #[boxed]
 impl DepositStore<'_> {
     /// Sales that hold deposits although they are over or are drafts.
-    pub async fn sales_to_return_deposits(self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn sales_to_return_deposits(self) -> StoreResult<Vec<SaleId>> {
         let sql = concat!(
             "SELECT id FROM sales WHERE (",
             is_over!(),
@@ -198,7 +198,7 @@ impl DepositStore<'_> {
     }
 
     /// Returns at most [`MAX_RETURNS`] deposits of a sale to the wallets. The result is their number.
-    pub async fn give_back(self, sale: SaleId) -> Result<usize, StoreError> {
+    pub async fn give_back(self, sale: SaleId) -> StoreResult<usize> {
         let mut tx = self.begin().await?;
         let sql =
             select!(columns, "FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL ORDER BY user_id LIMIT $2");
@@ -209,7 +209,7 @@ impl DepositStore<'_> {
 }
 
 /// Returns the deposit of an account that withdraws, unless the account has a live order of the sale.
-pub(crate) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<(), sqlx::Error> {
+pub(crate) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) -> sqlx::Result<()> {
     let sql = select!(
         columns,
         "FROM deposits WHERE sale_id = $1 AND user_id = $2 AND returned_at_ms IS NULL AND NOT EXISTS
@@ -221,7 +221,7 @@ pub(crate) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<
 }
 
 /// The deposit that was taken for an order.
-pub(crate) async fn of_order(tx: &mut Tx, order: OrderId) -> Result<Option<Deposit>, sqlx::Error> {
+pub(crate) async fn of_order(tx: &mut Tx, order: OrderId) -> sqlx::Result<Option<Deposit>> {
     let sql = "SELECT deposits.sale_id, deposits.user_id, number, deposits.amount, held_at_ms, returned_at_ms
          FROM orders JOIN deposits ON deposits.user_id = orders.user_id AND deposits.sale_id = orders.sale_id
          WHERE orders.id = $1 AND returned_at_ms IS NULL";
@@ -229,20 +229,20 @@ pub(crate) async fn of_order(tx: &mut Tx, order: OrderId) -> Result<Option<Depos
 }
 
 /// The deposits of an account that are set aside, in all sales.
-pub(crate) async fn of_user(tx: &mut Tx, user: UserId) -> Result<Vec<Deposit>, sqlx::Error> {
+pub(crate) async fn of_user(tx: &mut Tx, user: UserId) -> sqlx::Result<Vec<Deposit>> {
     let sql = select!(columns, "FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL");
     tx.all(query!(sql; user), deposit).await
 }
 
 /// Returns the deposits of a draft that is deleted, and deletes the rows.
-pub(crate) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
+pub(crate) async fn delete(tx: &mut Tx, sale: SaleId) -> sqlx::Result<()> {
     let sql = select!(columns, "FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL");
     let held = tx.all(query!(sql; sale), deposit).await?;
     give_back(tx, &held).await?;
     tx.run(query!("DELETE FROM deposits WHERE sale_id = $1"; sale)).await
 }
 
-async fn give_back(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
+async fn give_back(tx: &mut Tx, deposits: &[Deposit]) -> sqlx::Result<()> {
     mark_returned(tx, deposits).await?;
     match wallet::post(tx, &transfers(deposits), tx.now).await? {
         wallet::Posted::Done { .. } => Ok(()),
@@ -256,7 +256,7 @@ pub(crate) fn transfers(deposits: &[Deposit]) -> Vec<Transfer> {
 }
 
 /// Marks deposits as returned. Rows are locked before balances.
-pub(crate) async fn mark_returned(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
+pub(crate) async fn mark_returned(tx: &mut Tx, deposits: &[Deposit]) -> sqlx::Result<()> {
     let mut by_sale: BTreeMap<SaleId, Vec<String>> = BTreeMap::new();
     for Deposit { sale_id, user_id, number, .. } in deposits {
         by_sale.entry(*sale_id).or_default().push(format!("('{user_id}',{number})"));

@@ -12,7 +12,7 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::{Bound, EligibilityStore, StoreError, Tx, bound, column, for_rows, list, pair, row};
+use crate::{Bound, EligibilityStore, StoreResult, Tx, bound, column, for_rows, list, pair, row};
 use domain::{AuditAction, GroupKind, InvitationCode, SaleId, UserId};
 
 /// How long groups are kept after the end of their sale: orders are delivered and questions answered by then.
@@ -35,14 +35,14 @@ pub struct Group {
     pub digest: String,
 }
 
-fn group(row: &AnyRow) -> Result<Group, sqlx::Error> {
+fn group(row: &AnyRow) -> sqlx::Result<Group> {
     read!(row => Group { kind, digest })
 }
 
 #[boxed]
 impl EligibilityStore<'_> {
     /// The facts about an account; `None` if there is no such account.
-    pub async fn applicant(self, sale: SaleId, user: UserId) -> Result<Option<Applicant>, StoreError> {
+    pub async fn applicant(self, sale: SaleId, user: UserId) -> StoreResult<Option<Applicant>> {
         let sql = "SELECT created_at_ms,
                COALESCE(address, CASE WHEN external_verified = 1 THEN 'external ' || external_id END) AS contact,
                (SELECT COUNT(*) FROM invitations WHERE invitations.user_id = users.id AND sale_id = $2
@@ -58,13 +58,13 @@ impl EligibilityStore<'_> {
     }
 
     /// The groups with which an account takes part in a sale.
-    pub async fn groups_of(self, sale: SaleId, user: UserId) -> Result<Vec<Group>, StoreError> {
+    pub async fn groups_of(self, sale: SaleId, user: UserId) -> StoreResult<Vec<Group>> {
         let sql = "SELECT kind, digest FROM sale_groups WHERE user_id = $1 AND sale_id = $2 ORDER BY kind, digest";
         self.all(query!(sql; user, sale), group).await
     }
 
     /// The groups of an account in all sales, for its export.
-    pub(crate) async fn all_groups_of(self, user: UserId) -> Result<Vec<(SaleId, Group, Timestamp)>, StoreError> {
+    pub(crate) async fn all_groups_of(self, user: UserId) -> StoreResult<Vec<(SaleId, Group, Timestamp)>> {
         let sql = "SELECT sale_id, kind, digest, claimed_at_ms FROM sale_groups WHERE user_id = $1
              ORDER BY sale_id, kind, digest";
         let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, group(row)?, row::get(row, "claimed_at_ms")?));
@@ -77,7 +77,7 @@ impl EligibilityStore<'_> {
         sale: SaleId,
         user: UserId,
         groups: &[Group],
-    ) -> Result<Option<GroupKind>, StoreError> {
+    ) -> StoreResult<Option<GroupKind>> {
         if groups.is_empty() {
             return Ok(None);
         }
@@ -93,12 +93,7 @@ impl EligibilityStore<'_> {
     /// Lets an account take part with these groups, with all or with none. A kind that the account takes part with
     /// already is left out. Returns the kind that another account has taken, if any. If several accounts ask at once,
     /// one of them is the first.
-    pub async fn claim_groups(
-        self,
-        sale: SaleId,
-        user: UserId,
-        groups: &[Group],
-    ) -> Result<Option<GroupKind>, StoreError> {
+    pub async fn claim_groups(self, sale: SaleId, user: UserId, groups: &[Group]) -> StoreResult<Option<GroupKind>> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
         let sql = "SELECT kind, digest FROM sale_groups WHERE user_id = $1 AND sale_id = $2";
@@ -119,7 +114,7 @@ impl EligibilityStore<'_> {
     }
 
     /// Deletes groups of sales that ended long ago, a bounded number of them. Returns whether there may be more.
-    pub async fn purge_groups(self) -> Result<bool, StoreError> {
+    pub async fn purge_groups(self) -> StoreResult<bool> {
         let ended = "sale_id IN (SELECT id FROM sales WHERE state = 'ended' AND closes_at_ms < $1)";
         let before = values![self.now().await? - KEEP_GROUPS];
         self.purge_rows(["sale_groups", "sale_id, kind, digest"], ended, before).await
@@ -127,7 +122,7 @@ impl EligibilityStore<'_> {
 }
 
 /// Deletes what belongs to a draft that is deleted.
-pub(super) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
+pub(super) async fn delete(tx: &mut Tx, sale: SaleId) -> sqlx::Result<()> {
     for sql in [
         "DELETE FROM sale_groups WHERE sale_id = $1",
         "DELETE FROM invitations WHERE sale_id = $1",
@@ -182,12 +177,7 @@ pub enum Revocable {
 impl EligibilityStore<'_> {
     /// Stores new codes of a sale; repeating it with the same codes changes nothing. Returns `false` if the sale would
     /// have more than [`MAX_INVITATIONS_PER_SALE`].
-    pub async fn make_invitations(
-        self,
-        sale: SaleId,
-        codes: &[InvitationCode],
-        actor: &str,
-    ) -> Result<bool, StoreError> {
+    pub async fn make_invitations(self, sale: SaleId, codes: &[InvitationCode], actor: &str) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         lock_codes(&mut tx, sale).await?;
         if let Some(first) = codes.first() {
@@ -213,7 +203,7 @@ impl EligibilityStore<'_> {
     }
 
     /// The batches of a sale, the newest first.
-    pub async fn invitation_batches(self, sale: SaleId) -> Result<Vec<InvitationBatch>, StoreError> {
+    pub async fn invitation_batches(self, sale: SaleId) -> StoreResult<Vec<InvitationBatch>> {
         let sql = "SELECT batches.batch, made_by, made_at_ms, COUNT(*) AS made,
                SUM(CASE WHEN user_id IS NOT NULL AND revoked_at_ms IS NULL THEN 1 ELSE 0 END) AS used,
                COUNT(revoked_at_ms) AS revoked
@@ -232,7 +222,7 @@ impl EligibilityStore<'_> {
         sale: SaleId,
         user: UserId,
         code: InvitationCode,
-    ) -> Result<RedeemOutcome, StoreError> {
+    ) -> StoreResult<RedeemOutcome> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
         let own = "SELECT 1 FROM invitations WHERE user_id = $1 AND sale_id = $2 AND revoked_at_ms IS NULL";
@@ -249,7 +239,7 @@ impl EligibilityStore<'_> {
 
     /// Revokes codes, with a line in the audit log. An account that has redeemed a revoked code may not take part any
     /// more, but keeps what it already has. Returns how many were revoked.
-    pub async fn revoke_invitations(self, sale: SaleId, which: &Revocable, actor: &str) -> Result<u64, StoreError> {
+    pub async fn revoke_invitations(self, sale: SaleId, which: &Revocable, actor: &str) -> StoreResult<u64> {
         let mut tx = self.begin().await?;
         let sql = match which {
             Revocable::One(_) => "hash = $3",
@@ -274,13 +264,13 @@ impl EligibilityStore<'_> {
     }
 
     /// When an account redeemed codes, for its export.
-    pub(crate) async fn invitations_of(self, user: UserId) -> Result<Vec<(SaleId, Option<Timestamp>)>, StoreError> {
+    pub(crate) async fn invitations_of(self, user: UserId) -> StoreResult<Vec<(SaleId, Option<Timestamp>)>> {
         let sql = "SELECT sale_id, redeemed_at_ms FROM invitations WHERE user_id = $1 ORDER BY sale_id, redeemed_at_ms";
         self.all(query!(sql; user), pair("sale_id", "redeemed_at_ms")).await
     }
 }
 
 /// Serializes the making of batches of a sale.
-async fn lock_codes(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
+async fn lock_codes(tx: &mut Tx, sale: SaleId) -> sqlx::Result<()> {
     tx.run(query!("UPDATE sales SET sold = sold WHERE id = $1"; sale)).await
 }

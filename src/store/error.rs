@@ -16,6 +16,9 @@ pub enum StoreError {
     Refused(sqlx::Error),
 }
 
+/// What the database answers, if it does.
+pub type StoreResult<T> = Result<T, StoreError>;
+
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         if is_passing(&error) { StoreError::Unavailable(error) } else { StoreError::Refused(error) }

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::any::AnyRow;
 
 use crate::sales::changes::touch;
-use crate::{DecisionStore, FrontStore, StoreError, column, for_rows, is_outdated, next_version, row};
+use crate::{DecisionStore, FrontStore, StoreResult, column, for_rows, is_outdated, next_version, row};
 use domain::front::{Comparison, DecisionCounts, Difference, NamedCustomer, ShopDecision};
 use domain::{AuditAction, Sale, SaleFront, SaleId};
 
@@ -32,11 +32,11 @@ impl SavedFront {
     }
 }
 
-fn front(row: &AnyRow) -> Result<Option<SaleFront>, sqlx::Error> {
+fn front(row: &AnyRow) -> sqlx::Result<Option<SaleFront>> {
     row::json(row, "front")
 }
 
-fn saved(row: &AnyRow) -> Result<SavedFront, sqlx::Error> {
+fn saved(row: &AnyRow) -> sqlx::Result<SavedFront> {
     read!(row => SavedFront { front = front(row)?, updated_at: "updated_at_ms" })
 }
 
@@ -44,12 +44,12 @@ const SAVED: &str = "SELECT front, updated_at_ms FROM sale_fronts WHERE sale_id 
 
 #[boxed]
 impl FrontStore<'_> {
-    pub async fn get(self, sale: SaleId) -> Result<SavedFront, StoreError> {
+    pub async fn get(self, sale: SaleId) -> StoreResult<SavedFront> {
         Ok(self.optional(query!(SAVED; sale), saved).await?.unwrap_or_default())
     }
 
     /// All sales in front of another shop.
-    pub async fn list(self) -> Result<HashMap<SaleId, SaleFront>, StoreError> {
+    pub async fn list(self) -> StoreResult<HashMap<SaleId, SaleFront>> {
         let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, front(row)?));
         let all = self.all(query!("SELECT sale_id, front FROM sale_fronts"), read).await?;
         Ok(all.into_iter().filter_map(|(sale, front)| Some((sale, front?))).collect())
@@ -64,7 +64,7 @@ impl FrontStore<'_> {
         versions: Option<&[i64]>,
         actor: &str,
         now: Timestamp,
-    ) -> Result<Option<SavedFront>, StoreError> {
+    ) -> StoreResult<Option<SavedFront>> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let before = tx.optional(query!(SAVED; sale), saved).await?.unwrap_or_default();
@@ -82,7 +82,7 @@ impl FrontStore<'_> {
     }
 
     /// Counts a pass for a turn. Returns whether it may be made. A place whose last pass has expired has another turn.
-    pub async fn count_pass(self, sale: SaleId, place: &str, expires: Timestamp) -> Result<bool, StoreError> {
+    pub async fn count_pass(self, sale: SaleId, place: &str, expires: Timestamp) -> StoreResult<bool> {
         let sql = "INSERT INTO passes (sale_id, place, made, expires_at_ms) VALUES ($1, $2, 1, $3)
              ON CONFLICT (sale_id, place) DO UPDATE SET
                made = CASE WHEN passes.expires_at_ms <= $5 THEN 1 ELSE passes.made + 1 END,
@@ -101,7 +101,7 @@ impl FrontStore<'_> {
         (place, pass): (&str, &str),
         expires: Timestamp,
         grace: SignedDuration,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         // Without the row, the database has lost it: the signature still proves that the pass was made.
         let sql = "INSERT INTO passes (sale_id, place, made, expires_at_ms, used_at_ms, used_by) VALUES ($1, $2, 1, $3, $4, $5)
@@ -112,7 +112,7 @@ impl FrontStore<'_> {
         tx.commit_and(used == 1).await
     }
     /// Deletes turns that ended long ago. Returns whether there may be more.
-    pub async fn purge(self) -> Result<bool, StoreError> {
+    pub async fn purge(self) -> StoreResult<bool> {
         let ended = values![self.now().await? - KEPT_AFTER_TURN];
         self.purge_rows(["passes", "sale_id, place"], "expires_at_ms < $1 ORDER BY expires_at_ms", ended).await
     }
@@ -125,7 +125,7 @@ const KEEP_DECISIONS: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// Rows per statement of a comparison and of a purge.
 const BATCH_SIZE: i64 = 2_000;
 
-fn decision(row: &AnyRow) -> Result<(ShopDecision, Option<NamedCustomer>), sqlx::Error> {
+fn decision(row: &AnyRow) -> sqlx::Result<(ShopDecision, Option<NamedCustomer>)> {
     let decision = read!(row => ShopDecision { id, shopper, quantity, decided, at: "at_ms", reference })?;
     let since: Option<Timestamp> = row::get(row, "created_at_ms")?;
     let is_verified = row::get::<Option<bool>>(row, "external_verified")? == Some(true);
@@ -135,7 +135,7 @@ fn decision(row: &AnyRow) -> Result<(ShopDecision, Option<NamedCustomer>), sqlx:
 #[boxed]
 impl DecisionStore<'_> {
     /// Adds the decisions whose ids are new, at most 500. Returns their number; `None` if the sale has too many.
-    pub async fn add(self, sale: SaleId, decisions: &[ShopDecision]) -> Result<Option<u64>, StoreError> {
+    pub async fn add(self, sale: SaleId, decisions: &[ShopDecision]) -> StoreResult<Option<u64>> {
         let counted =
             "SELECT COUNT(*) AS count FROM (SELECT 1 FROM shop_decisions WHERE sale_id = $1 LIMIT $2) AS counted";
         let counted: i64 = self.one(query!(counted; sale, MAX_DECISIONS), column("count")).await?;
@@ -156,11 +156,7 @@ impl DecisionStore<'_> {
     }
 
     /// Compares all decisions of a sale, in the order of their time, with what this shop would have decided.
-    pub async fn compare(
-        self,
-        sale: &Sale,
-        found: &mut (dyn FnMut(Difference) + Send),
-    ) -> Result<DecisionCounts, StoreError> {
+    pub async fn compare(self, sale: &Sale, found: &mut (dyn FnMut(Difference) + Send)) -> StoreResult<DecisionCounts> {
         let sql = "SELECT d.id AS id, shopper, quantity, decided, at_ms, reference, created_at_ms, external_verified
              FROM shop_decisions AS d LEFT JOIN users ON external_id = shopper
              WHERE sale_id = $1 AND (at_ms, d.id) > ($2, $3) ORDER BY at_ms, d.id LIMIT $4";
@@ -184,7 +180,7 @@ impl DecisionStore<'_> {
     }
 
     /// Deletes a bounded number of old decisions. Returns whether there may be more.
-    pub async fn purge(self) -> Result<bool, StoreError> {
+    pub async fn purge(self) -> StoreResult<bool> {
         let horizon: Timestamp = self.now().await? - KEEP_DECISIONS;
         let sql = "DELETE FROM shop_decisions WHERE (sale_id, id) IN
              (SELECT sale_id, id FROM shop_decisions WHERE received_at_ms < $1 ORDER BY received_at_ms LIMIT $2)";

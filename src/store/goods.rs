@@ -11,8 +11,8 @@ use crate::pool::Connection;
 use crate::sales::changes::{next_id, touch};
 use crate::sales::drafts::create_in;
 use crate::{
-    Announce, GoodsStore, RequestId, SaleDraft, SaleRefusal, SaveOptions, StoreError, Tx, column, expect_version,
-    next_version, row,
+    Announce, GoodsStore, RequestId, SaleDraft, SaleRefusal, SaveOptions, StoreError, StoreResult, Tx, column,
+    expect_version, next_version, row,
 };
 use domain::{AuditAction, Bilingual, CategoryId, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture, SaleId};
 
@@ -56,14 +56,14 @@ pub enum GoodsRefusal {
 }
 
 /// The name of goods.
-pub(crate) async fn name(tx: &mut Tx, id: GoodsId) -> Result<Bilingual, sqlx::Error> {
+pub(crate) async fn name(tx: &mut Tx, id: GoodsId) -> sqlx::Result<Bilingual> {
     tx.one(query!("SELECT name_zh, name_en FROM goods WHERE id = $1"; id), column("name")).await
 }
 
 column_list!(columns: "id, name_zh, name_en, description_zh, description_en, category_id, variant_of, variant_zh,
      variant_en, updated_at_ms, archived_at_ms");
 
-fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
+fn goods(row: &AnyRow, pictures: Vec<Picture>) -> sqlx::Result<Goods> {
     read!(row => Goods {
         id, name, description, category_id, variant_of, variant, pictures = pictures, updated_at: "updated_at_ms",
         archived_at: "archived_at_ms",
@@ -73,7 +73,7 @@ fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
 #[boxed]
 impl GoodsStore<'_> {
     /// All goods, archived ones included.
-    pub async fn list(self) -> Result<Vec<Goods>, StoreError> {
+    pub async fn list(self) -> StoreResult<Vec<Goods>> {
         let mut all =
             self.all(query!(select!(columns, "FROM goods ORDER BY id")), |row| goods(row, Vec::new())).await?;
         let mut pictures = galleries(&mut self.pool.acquire().await?).await?;
@@ -83,7 +83,7 @@ impl GoodsStore<'_> {
         Ok(all)
     }
 
-    pub async fn get(self, id: GoodsId) -> Result<Option<Goods>, StoreError> {
+    pub async fn get(self, id: GoodsId) -> StoreResult<Option<Goods>> {
         Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
@@ -219,14 +219,14 @@ async fn check_variant_of(tx: &mut Tx, goods: &Goods) -> Result<(), GoodsRefusal
     if tx.exists(query!(sql; goods.id)).await? { Err(GoodsRefusal::HasVariants) } else { Ok(()) }
 }
 
-async fn read(connection: &mut Connection, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
+async fn read(connection: &mut Connection, id: GoodsId) -> sqlx::Result<Option<Goods>> {
     let sql = select!(columns, "FROM goods WHERE id = $1");
     let Some(row) = connection.fetch_optional(query!(sql; id)).await? else { return Ok(None) };
     Ok(Some(goods(&row, gallery(connection, id).await?)?))
 }
 
 /// Reads goods and locks the catalogue until the end of the transaction.
-async fn lock(tx: &mut Tx, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
+async fn lock(tx: &mut Tx, id: GoodsId) -> sqlx::Result<Option<Goods>> {
     touch(tx).await?;
     read(tx, id).await
 }
@@ -285,7 +285,7 @@ async fn write(
     action: AuditAction,
     actor: &str,
     now: Timestamp,
-) -> Result<Goods, sqlx::Error> {
+) -> sqlx::Result<Goods> {
     let updated_at = next_version(before.as_ref().map(|before| before.updated_at), now);
     let after = Goods { updated_at, ..after };
     let sql = "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms,
@@ -311,14 +311,14 @@ async fn write(
 
 column_list!(picture_columns: "name, width, height, placeholder");
 
-fn picture(row: &AnyRow) -> Result<Picture, sqlx::Error> {
+fn picture(row: &AnyRow) -> sqlx::Result<Picture> {
     read!(row => Picture { name, width, height, placeholder })
 }
 
 #[boxed]
 impl GoodsStore<'_> {
     /// Saves a picture. Saving it again restarts the time after which an unused picture is deleted.
-    pub async fn put_picture(self, picture: &Picture, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn put_picture(self, picture: &Picture, now: Timestamp) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         let sql = "INSERT INTO pictures (name, width, height, placeholder, touched_at_ms) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (name) DO UPDATE SET touched_at_ms = excluded.touched_at_ms";
@@ -327,7 +327,7 @@ impl GoodsStore<'_> {
     }
 
     /// The pictures with these names, in the same order. Unknown names are skipped.
-    pub async fn pictures(self, names: &[String]) -> Result<Vec<Picture>, StoreError> {
+    pub async fn pictures(self, names: &[String]) -> StoreResult<Vec<Picture>> {
         let sql = select!(picture_columns, "FROM pictures WHERE name IN $ids");
         let read = |row: &AnyRow| picture(row).map(|picture| (picture.name.clone(), picture));
         let mut found: HashMap<String, Picture> = self.all_of(sql, &[], names, read).await?;
@@ -335,12 +335,12 @@ impl GoodsStore<'_> {
     }
 
     /// The names of all pictures.
-    pub async fn picture_names(self) -> Result<HashSet<String>, StoreError> {
+    pub async fn picture_names(self) -> StoreResult<HashSet<String>> {
         Ok(self.all(query!("SELECT name FROM pictures"), column("name")).await?.into_iter().collect())
     }
 
     /// Deletes pictures that are in no gallery, are not the logo, and were last used before `since`. Returns their number.
-    pub async fn delete_unused_pictures(self, since: Timestamp) -> Result<u64, StoreError> {
+    pub async fn delete_unused_pictures(self, since: Timestamp) -> StoreResult<u64> {
         let mut tx = self.begin().await?;
         let sql = "DELETE FROM pictures WHERE touched_at_ms < $1
              AND NOT EXISTS (SELECT 1 FROM goods_pictures WHERE goods_pictures.picture = pictures.name)
@@ -351,7 +351,7 @@ impl GoodsStore<'_> {
 }
 
 /// All galleries, by the id of their goods.
-async fn galleries(connection: &mut Connection) -> Result<HashMap<i64, Vec<Picture>>, sqlx::Error> {
+async fn galleries(connection: &mut Connection) -> sqlx::Result<HashMap<i64, Vec<Picture>>> {
     let sql = concat!(
         "SELECT goods_id, ",
         picture_columns!(),
@@ -365,7 +365,7 @@ async fn galleries(connection: &mut Connection) -> Result<HashMap<i64, Vec<Pictu
 }
 
 /// The gallery of one catalogue item.
-async fn gallery(connection: &mut Connection, id: GoodsId) -> Result<Vec<Picture>, sqlx::Error> {
+async fn gallery(connection: &mut Connection, id: GoodsId) -> sqlx::Result<Vec<Picture>> {
     let sql = select!(
         picture_columns,
         "FROM goods_pictures JOIN pictures ON name = picture WHERE goods_id = $1 ORDER BY place"
@@ -380,7 +380,7 @@ async fn replace_gallery(
     before: &[Picture],
     after: &[Picture],
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     tx.run(query!("DELETE FROM goods_pictures WHERE goods_id = $1"; id)).await?;
     for (place, picture) in (1_i64..).zip(after) {
         let sql = "INSERT INTO goods_pictures (goods_id, place, picture) VALUES ($1, $2, $3)";

@@ -12,7 +12,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{IdempotencyStore, StoreError, Tx, column, row};
+use super::{IdempotencyStore, StoreResult, Tx, column, row};
 use domain::UserId;
 
 /// How long an answer is stored.
@@ -69,7 +69,7 @@ pub enum RequestState {
 #[boxed]
 impl IdempotencyStore<'_> {
     /// Begins an attempt unless the request was answered before or is under way.
-    pub async fn begin_request(self, new: &KeyedRequest) -> Result<RequestState, StoreError> {
+    pub async fn begin_request(self, new: &KeyedRequest) -> StoreResult<RequestState> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let until = (now + ATTEMPT_TIMEOUT).as_millisecond();
@@ -96,7 +96,7 @@ impl IdempotencyStore<'_> {
     }
 
     /// Stores the answer, unless the request has one already.
-    pub async fn keep_answer(self, attempt: Attempt, answer: &KeptAnswer) -> Result<(), StoreError> {
+    pub async fn keep_answer(self, attempt: Attempt, answer: &KeptAnswer) -> StoreResult<()> {
         let sql = "UPDATE idempotency_keys SET status = $2, headers = $3, answer = $4, running_until_ms = 0
              WHERE id = $1 AND status IS NULL";
         self.run(query!(sql; attempt.request.0, answer.status, &answer.headers, &answer.body)).await
@@ -104,7 +104,7 @@ impl IdempotencyStore<'_> {
 
     /// Ends an attempt without storing its answer, so that the next attempt is carried out. If the first attempt was
     /// `refused`, nothing was made, and its key is free again, also for another body.
-    pub async fn end_attempt(self, attempt: Attempt, refused: bool) -> Result<(), StoreError> {
+    pub async fn end_attempt(self, attempt: Attempt, refused: bool) -> StoreResult<()> {
         let sql = match refused && attempt.number == 1 {
             true => "DELETE FROM idempotency_keys WHERE id = $1 AND attempts = $2 AND status IS NULL AND made IS NULL",
             false => {
@@ -115,7 +115,7 @@ impl IdempotencyStore<'_> {
     }
 
     /// Deletes a bounded number of answers that are older than [`KEEP_ANSWERS`]. Returns whether there may be more.
-    pub async fn purge_answers(self) -> Result<bool, StoreError> {
+    pub async fn purge_answers(self) -> StoreResult<bool> {
         let now = self.now().await?;
         let old = "created_at_ms <= $1 AND running_until_ms <= $2 ORDER BY created_at_ms";
         self.purge_rows(["idempotency_keys", "id"], old, values![expired_since(now), now]).await
@@ -132,7 +132,7 @@ async fn next_attempt(
     row: &sqlx::any::AnyRow,
     new: &KeyedRequest,
     until: i64,
-) -> Result<RequestState, StoreError> {
+) -> StoreResult<RequestState> {
     if row::text(row, "body")? != new.body {
         return Ok(RequestState::OtherBody);
     }
@@ -151,14 +151,14 @@ async fn next_attempt(
 
 /// The record of what an earlier attempt made, if there is one. Locks the request's row, so that attempts run one after
 /// the other. Call it first in a transaction.
-pub(super) async fn made_before(tx: &mut Tx, request: Option<RequestId>) -> Result<Option<String>, sqlx::Error> {
+pub(super) async fn made_before(tx: &mut Tx, request: Option<RequestId>) -> sqlx::Result<Option<String>> {
     let Some(RequestId(id)) = request else { return Ok(None) };
     let sql = "UPDATE idempotency_keys SET attempts = attempts WHERE id = $1 RETURNING made";
     tx.one(query!(sql; id), column("made")).await
 }
 
 /// Records what this transaction makes for a request.
-pub(super) async fn record_made(tx: &mut Tx, request: Option<RequestId>, made: &str) -> Result<(), sqlx::Error> {
+pub(super) async fn record_made(tx: &mut Tx, request: Option<RequestId>, made: &str) -> sqlx::Result<()> {
     let Some(RequestId(id)) = request else { return Ok(()) };
     tx.run(query!("UPDATE idempotency_keys SET made = $2 WHERE id = $1"; id, made)).await
 }

@@ -128,7 +128,7 @@ pub use draws::steps::Offered;
 pub use eligibility::{
     Applicant, Group, InvitationBatch, KEEP_GROUPS, MAX_INVITATIONS_PER_SALE, RedeemOutcome, Revocable,
 };
-pub use error::StoreError;
+pub use error::{StoreError, StoreResult};
 pub use events::deliveries::{AttemptResult, Delivery, DueEvent, NextStep, Replay};
 pub use events::{Endpoint, EndpointEdit, Followed, KEEP_EVENTS, MAX_ENDPOINTS};
 pub use fronts::SavedFront;
@@ -199,7 +199,7 @@ impl Store {
     ///
     /// # Errors
     /// The URL is not valid.
-    pub fn open(url: &str) -> Result<Store, StoreError> {
+    pub fn open(url: &str) -> StoreResult<Store> {
         sqlx::any::install_default_drivers();
         let sqlite = url.starts_with("sqlite:");
         let url = if sqlite && !url.contains('?') { format!("{url}?mode=rwc") } else { url.to_owned() };
@@ -227,7 +227,7 @@ impl Store {
     }
 
     /// Whether the connection to the database is encrypted; `None` for a file.
-    pub async fn is_encrypted(&self) -> Result<Option<bool>, StoreError> {
+    pub async fn is_encrypted(&self) -> StoreResult<Option<bool>> {
         if self.own_clock.is_some() {
             return Ok(None);
         }
@@ -236,7 +236,7 @@ impl Store {
     }
 
     /// Names of PostgreSQL's settings that are off, and without which a crash loses what was committed.
-    pub async fn unsafe_settings(&self) -> Result<Vec<String>, StoreError> {
+    pub async fn unsafe_settings(&self) -> StoreResult<Vec<String>> {
         if self.own_clock.is_some() {
             return Ok(Vec::new());
         }
@@ -246,12 +246,12 @@ impl Store {
     }
 
     /// Checks that the database answers.
-    pub async fn ping(&self) -> Result<(), StoreError> {
+    pub async fn ping(&self) -> StoreResult<()> {
         self.run(query!("SELECT 1")).await
     }
 
     /// Checks that the database accepts writes. Changes nothing.
-    pub async fn check_writable(&self) -> Result<(), StoreError> {
+    pub async fn check_writable(&self) -> StoreResult<()> {
         self.run(query!("UPDATE leases SET expires_at_ms = 0 WHERE 1 = 0")).await
     }
 

@@ -9,7 +9,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use super::{LinkedAccountStore, StoreError, Tx, column, for_rows, pair, row};
+use super::{LinkedAccountStore, StoreResult, Tx, column, for_rows, pair, row};
 use domain::{AccountLink, LinkDigest, PaymentId, SaleId, UserId};
 
 /// How long the digests of a sale are stored after its end.
@@ -23,7 +23,7 @@ const PART_SIZE: i64 = 4_000;
 /// The sale id of digests that were written with a registration.
 const REGISTRATION: SaleId = SaleId(0);
 
-fn account_link(row: &AnyRow) -> Result<AccountLink, sqlx::Error> {
+fn account_link(row: &AnyRow) -> sqlx::Result<AccountLink> {
     let link = LinkDigest { kind: row::get(row, "kind")?, digest: row::text(row, "digest")? };
     Ok(AccountLink { user: row::get(row, "user_id")?, link, at: row::get(row, "at_ms")? })
 }
@@ -34,17 +34,13 @@ pub(super) async fn note_registration(
     user: UserId,
     links: &[LinkDigest],
     at: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     insert(tx, user, REGISTRATION, links, at).await
 }
 
 /// Writes the digests of an order that gets its address. They replace the digests of an earlier address. The digests of
 /// the registration are copied to the sale.
-pub(super) async fn note_order(
-    tx: &mut Tx,
-    (sale, user): (SaleId, UserId),
-    links: &[LinkDigest],
-) -> Result<(), sqlx::Error> {
+pub(super) async fn note_order(tx: &mut Tx, (sale, user): (SaleId, UserId), links: &[LinkDigest]) -> sqlx::Result<()> {
     let old =
         "DELETE FROM account_signals WHERE user_id = $1 AND sale_id = $2 AND kind IN ('address', 'street', 'contact')";
     tx.run(query!(old; user, sale)).await?;
@@ -56,13 +52,7 @@ pub(super) async fn note_order(
     tx.run(query!(copy; user, sale)).await
 }
 
-async fn insert(
-    tx: &mut Tx,
-    user: UserId,
-    sale: SaleId,
-    links: &[LinkDigest],
-    at: Timestamp,
-) -> Result<(), sqlx::Error> {
+async fn insert(tx: &mut Tx, user: UserId, sale: SaleId, links: &[LinkDigest], at: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms) VALUES $rows ON CONFLICT DO NOTHING";
     tx.run_all(for_rows(sql, links, |link| values![user, sale, link.kind, &link.digest, at])).await
 }
@@ -71,7 +61,7 @@ async fn insert(
 impl LinkedAccountStore<'_> {
     /// Writes the digests of a captured payment's instrument, with the sale of its order. Does nothing for a top-up,
     /// whose money belongs to no sale. May be repeated.
-    pub async fn note_payment(self, payment: PaymentId, links: &[LinkDigest]) -> Result<(), StoreError> {
+    pub async fn note_payment(self, payment: PaymentId, links: &[LinkDigest]) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         // The lock excludes a concurrent deletion of the account, which deletes digests too.
         let sql =
@@ -87,7 +77,7 @@ impl LinkedAccountStore<'_> {
 
     /// The digests in a sale that more than one account has. All digests are read along their index, in parts, because
     /// reading a large sale takes longer than a statement may.
-    pub async fn shared_links(self, sale: SaleId) -> Result<Vec<AccountLink>, StoreError> {
+    pub async fn shared_links(self, sale: SaleId) -> StoreResult<Vec<AccountLink>> {
         let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals
              WHERE sale_id = $1 AND (kind, digest, user_id) > ($2, $3, $4) ORDER BY kind, digest, user_id LIMIT $5";
         let mut shared = Vec::new();
@@ -120,7 +110,7 @@ impl LinkedAccountStore<'_> {
 
     /// All digests of the account and of accounts that share a digest with it, in whatever sale. Networks alone are no
     /// reason to look at an account.
-    pub(super) async fn links_near(self, user: UserId) -> Result<Vec<AccountLink>, StoreError> {
+    pub(super) async fn links_near(self, user: UserId) -> StoreResult<Vec<AccountLink>> {
         let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1 OR user_id IN (
                SELECT other.user_id FROM account_signals own JOIN account_signals other ON other.digest = own.digest
                WHERE own.user_id = $1 AND own.kind NOT IN ('host', 'site'))";
@@ -128,7 +118,7 @@ impl LinkedAccountStore<'_> {
     }
 
     /// The digests of one account, for its export, with the sale if they belong to one.
-    pub async fn links_of(self, user: UserId) -> Result<Vec<(Option<SaleId>, AccountLink)>, StoreError> {
+    pub async fn links_of(self, user: UserId) -> StoreResult<Vec<(Option<SaleId>, AccountLink)>> {
         let sql = "SELECT user_id, sale_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1
              ORDER BY sale_id, kind, digest";
         let read = |row: &AnyRow| {
@@ -140,7 +130,7 @@ impl LinkedAccountStore<'_> {
 
     /// Deletes a bounded number of digests 30 days after their sale, or 90 days after the registration. Returns whether
     /// there may be more.
-    pub async fn purge_links(self) -> Result<bool, StoreError> {
+    pub async fn purge_links(self) -> StoreResult<bool> {
         let now = self.now().await?;
         let old = "DELETE FROM account_signals WHERE sale_id = 0 AND user_id IN (SELECT user_id FROM account_signals
                WHERE sale_id = 0 AND at_ms < $1 ORDER BY at_ms LIMIT $2)";

@@ -12,7 +12,7 @@ use sqlx::any::AnyRow;
 use uuid::{ContextV7, Uuid};
 
 use crate::{
-    AFTER_ALL, MAX_ROWS, MailStore, PushStore, StoreError, Tx, bound, column, next_attempt, padded, placeholders, row,
+    AFTER_ALL, MAX_ROWS, MailStore, PushStore, StoreResult, Tx, bound, column, next_attempt, padded, placeholders, row,
 };
 use domain::mail::{PushEndpoint, PushKeys};
 use domain::{Locale, MailKind, MailState, OrderId, UserId};
@@ -82,7 +82,7 @@ impl NewMail {
 const PUSH: &str = "push";
 
 /// Writes messages within the transaction that they are about.
-pub(super) async fn write(tx: &mut Tx, mails: &[NewMail]) -> Result<(), sqlx::Error> {
+pub(super) async fn write(tx: &mut Tx, mails: &[NewMail]) -> sqlx::Result<()> {
     let now = tx.now;
     let seconds = u64::try_from(now.as_second()).unwrap_or_default();
     let nanos = u32::try_from(now.subsec_nanosecond()).unwrap_or_default();
@@ -107,7 +107,7 @@ pub(super) async fn write(tx: &mut Tx, mails: &[NewMail]) -> Result<(), sqlx::Er
 
 /// Sends an account a message: by mail to its verified address if it has one, and, if the kind is urgent, to its
 /// subscribed browsers. Each message is in the recipient's language.
-pub(super) async fn notify(tx: &mut Tx, user: UserId, kind: MailKind, facts: Value) -> Result<(), sqlx::Error> {
+pub(super) async fn notify(tx: &mut Tx, user: UserId, kind: MailKind, facts: Value) -> sqlx::Result<()> {
     notify_all(tx, &[user], kind, &facts, None).await
 }
 
@@ -118,7 +118,7 @@ pub(super) async fn notify_all(
     kind: MailKind,
     facts: &Value,
     useful_until: Option<Timestamp>,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let mail = |row: &AnyRow| {
         read!(row => NewMail {
             user: "user_id", recipient, locale, kind = kind, facts = facts.clone(), useful_until = useful_until,
@@ -145,7 +145,7 @@ pub(super) async fn notify_all(
 column_list!(columns: "mails.id, mails.user_id, username, recipient, mails.locale, kind, facts, mails.created_at_ms,
      expires_at_ms, state, attempts, error");
 
-fn mail(row: &AnyRow) -> Result<Mail, sqlx::Error> {
+fn mail(row: &AnyRow) -> sqlx::Result<Mail> {
     read!(row => Mail {
         id, user_id, username, recipient, locale, kind,
         facts = row::json(row, "facts")?,
@@ -163,7 +163,7 @@ fn selected(rest: &str) -> String {
 #[boxed]
 impl MailStore<'_> {
     /// Messages by mail that wait and are due. Messages that have waited longest come first.
-    pub async fn due(self, limit: i64) -> Result<Vec<Mail>, StoreError> {
+    pub async fn due(self, limit: i64) -> StoreResult<Vec<Mail>> {
         let sql = selected(
             "FROM mails LEFT JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
                AND next_attempt_at_ms <= $1 AND kind IN $kinds ORDER BY next_attempt_at_ms, mails.id LIMIT $2",
@@ -173,7 +173,7 @@ impl MailStore<'_> {
     }
 
     /// Adds the numbers of orders to the facts. An order may get its number after its message was written.
-    async fn numbered(self, mut mails: Vec<Mail>) -> Result<Vec<Mail>, StoreError> {
+    async fn numbered(self, mut mails: Vec<Mail>) -> StoreResult<Vec<Mail>> {
         let order = |mail: &Mail| mail.facts["order"].as_str().and_then(|id| id.parse::<OrderId>().ok());
         let orders: Vec<OrderId> = mails.iter().filter_map(order).collect();
         let numbers = self.orders().numbers_of(&orders).await?;
@@ -186,7 +186,7 @@ impl MailStore<'_> {
     }
 
     /// Like [`MailStore::due`], but messages to browsers.
-    pub async fn pushes_due(self, limit: i64) -> Result<Vec<(Mail, PushSubscription)>, StoreError> {
+    pub async fn pushes_due(self, limit: i64) -> StoreResult<Vec<(Mail, PushSubscription)>> {
         let sql = selected(
             ", subscription_id, endpoint, p256dh, auth FROM mails JOIN users ON users.id = mails.user_id
              JOIN push_subscriptions ON push_subscriptions.id = subscription_id
@@ -198,7 +198,7 @@ impl MailStore<'_> {
 
     /// Counts an attempt that is about to be made, and postpones the next one by `duration`, which this attempt may
     /// take. So no other process makes it too. Returns `false` if another process was first.
-    pub async fn claim(self, of: &Mail, duration: Duration) -> Result<bool, StoreError> {
+    pub async fn claim(self, of: &Mail, duration: Duration) -> StoreResult<bool> {
         let until = self.now().await?.saturating_add(duration).unwrap_or(Timestamp::MAX).as_millisecond();
         let sql = "UPDATE mails SET attempts = attempts + 1, next_attempt_at_ms = $3
              WHERE id = $1 AND attempts = $2 AND state = 'waiting'";
@@ -206,14 +206,14 @@ impl MailStore<'_> {
     }
 
     /// Records that the mail server accepted a message, or that the message is given up.
-    pub async fn end(self, id: &str, state: MailState, error: Option<&str>) -> Result<(), StoreError> {
+    pub async fn end(self, id: &str, state: MailState, error: Option<&str>) -> StoreResult<()> {
         let sql = "UPDATE mails SET state = $2, ended_at_ms = $3, error = $4 WHERE id = $1 AND state = 'waiting'";
         self.run(query!(sql; id, state, self.now().await?, error)).await
     }
 
     /// Postpones the next attempt: by two seconds after the first attempt, then twice as long each time, up to about an
     /// hour. It is postponed by at least `wait`, which a server has asked for.
-    pub async fn postpone(self, id: &str, error: &str, wait: Option<Duration>) -> Result<(), StoreError> {
+    pub async fn postpone(self, id: &str, error: &str, wait: Option<Duration>) -> StoreResult<()> {
         // The attempt itself was counted when it began.
         let postponed = next_attempt(1000, 12).replacen("attempts = attempts + 1, ", "", 1);
         let sql = format!("UPDATE mails SET {postponed}, error = $3 WHERE id = $2 AND state = 'waiting'");
@@ -227,14 +227,14 @@ impl MailStore<'_> {
     }
 
     /// How many messages by mail wait, up to ten thousand.
-    pub async fn waiting(self) -> Result<i64, StoreError> {
+    pub async fn waiting(self) -> StoreResult<i64> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM mails WHERE state = 'waiting' AND subscription_id IS NULL
              ORDER BY next_attempt_at_ms LIMIT $1) AS waiting";
         self.one(query!(sql; MAX_COUNTED), column("n")).await
     }
 
     /// Messages by mail before the message with this id, newest first.
-    pub async fn mails(self, before: Option<&str>, limit: i64) -> Result<Vec<Mail>, StoreError> {
+    pub async fn mails(self, before: Option<&str>, limit: i64) -> StoreResult<Vec<Mail>> {
         let sql = selected(
             "FROM mails LEFT JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
                AND kind IN $kinds ORDER BY mails.id DESC LIMIT $2",
@@ -243,7 +243,7 @@ impl MailStore<'_> {
     }
 
     /// The messages of one account, by mail and to its browsers, newest first.
-    pub async fn mails_of(self, user: UserId) -> Result<Vec<Mail>, StoreError> {
+    pub async fn mails_of(self, user: UserId) -> StoreResult<Vec<Mail>> {
         let sql = selected(
             "FROM mails JOIN users ON users.id = user_id WHERE user_id = $1 AND kind IN $kinds
              ORDER BY mails.id DESC LIMIT 500",
@@ -253,7 +253,7 @@ impl MailStore<'_> {
 
     /// Deletes a bounded number of messages that are older than 30 days, of messages about registrations whose link
     /// expired a day ago, and of devices that were not seen for half a year. Returns whether there may be more.
-    pub async fn purge(self) -> Result<bool, StoreError> {
+    pub async fn purge(self) -> StoreResult<bool> {
         let now = self.now().await?;
         let old = "created_at_ms < $1 ORDER BY created_at_ms";
         let has_more = self.purge_rows(["mails", "id"], old, values![now - KEEP]).await?;
@@ -275,7 +275,7 @@ pub struct PushSubscription {
     pub keys: PushKeys,
 }
 
-pub(super) fn subscription(row: &AnyRow) -> Result<PushSubscription, sqlx::Error> {
+pub(super) fn subscription(row: &AnyRow) -> sqlx::Result<PushSubscription> {
     let keys = PushKeys::parse(&row::text(row, "p256dh")?, &row::text(row, "auth")?);
     read!(row => PushSubscription {
         id: "subscription_id", endpoint, keys = keys.ok_or_else(|| row::undecodable("p256dh"))?,
@@ -292,7 +292,7 @@ impl PushStore<'_> {
         endpoint: &PushEndpoint,
         keys: &PushKeys,
         locale: Locale,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
         let sql = "DELETE FROM push_subscriptions WHERE session_id = $1 OR endpoint = $2";
@@ -312,22 +312,22 @@ impl PushStore<'_> {
     }
 
     /// Whether the browser of a session shows messages.
-    pub async fn is_subscribed(self, session: Uuid) -> Result<bool, StoreError> {
+    pub async fn is_subscribed(self, session: Uuid) -> StoreResult<bool> {
         self.exists(query!("SELECT 1 FROM push_subscriptions WHERE session_id = $1"; session)).await
     }
 
     /// Ends the subscription of a session's browser and deletes the messages that wait for it.
-    pub async fn unsubscribe(self, session: Uuid) -> Result<(), StoreError> {
+    pub async fn unsubscribe(self, session: Uuid) -> StoreResult<()> {
         self.run(query!("DELETE FROM push_subscriptions WHERE session_id = $1"; session)).await
     }
 
     /// Ends a subscription that the push service does not know any more.
-    pub async fn end_subscription(self, id: &str) -> Result<(), StoreError> {
+    pub async fn end_subscription(self, id: &str) -> StoreResult<()> {
         self.run(query!("DELETE FROM push_subscriptions WHERE id = $1"; id)).await
     }
 
     /// The browsers of an account, without the keys that encrypt their messages.
-    pub(super) async fn push_for_export(self, user: UserId) -> Result<Vec<Value>, StoreError> {
+    pub(super) async fn push_for_export(self, user: UserId) -> StoreResult<Vec<Value>> {
         let sql = "SELECT endpoint, locale, created_at_ms FROM push_subscriptions WHERE user_id = $1
              ORDER BY created_at_ms, id";
         let exported = |row: &AnyRow| {
@@ -340,23 +340,23 @@ impl PushStore<'_> {
     }
 
     /// The key by which push services know the shop, encrypted.
-    pub async fn push_key(self) -> Result<Option<String>, StoreError> {
+    pub async fn push_key(self) -> StoreResult<Option<String>> {
         self.optional(query!("SELECT encrypted FROM push_keys"), column("encrypted")).await
     }
 
     /// Stores a key, unless another process has stored one first.
-    pub async fn add_push_key(self, encrypted: &str) -> Result<(), StoreError> {
+    pub async fn add_push_key(self, encrypted: &str) -> StoreResult<()> {
         let sql = "INSERT INTO push_keys (id, encrypted) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
         self.run(query!(sql; encrypted)).await
     }
 
     /// Replaces the encrypted form of the same key.
-    pub async fn re_encrypt_push_key(self, old: &str, new: &str) -> Result<(), StoreError> {
+    pub async fn re_encrypt_push_key(self, old: &str, new: &str) -> StoreResult<()> {
         self.run(query!("UPDATE push_keys SET encrypted = $2 WHERE encrypted = $1"; old, new)).await
     }
 
     /// Deletes a key that cannot be decrypted, and all subscriptions, which are valid for this key only.
-    pub async fn drop_push_key(self, encrypted: &str) -> Result<(), StoreError> {
+    pub async fn drop_push_key(self, encrypted: &str) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         if tx.changed(query!("DELETE FROM push_keys WHERE encrypted = $1"; encrypted)).await? > 0 {
             tx.run(query!("DELETE FROM push_subscriptions")).await?;

@@ -13,7 +13,7 @@ use sqlx::any::AnyRow;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{Connection, Row, SqlSafeStr};
 
-use crate::{Store, StoreError, row};
+use crate::{Store, StoreError, StoreResult, row};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
@@ -141,7 +141,7 @@ impl SchemaState {
 
 impl Store {
     /// Compares the schema of the database with this program.
-    pub async fn schema(&self) -> Result<SchemaState, StoreError> {
+    pub async fn schema(&self) -> StoreResult<SchemaState> {
         let sql = "SELECT version, checksum FROM _sqlx_migrations WHERE success ORDER BY version";
         let read = |row: &AnyRow| Ok((row::int(row, "version")?, row.try_get::<Vec<u8>, _>("checksum")?));
         let applied = match self.all(sqlx::query(sql), read).await {
@@ -158,7 +158,7 @@ impl Store {
     }
 
     /// Applies the migrations that the database lacks. Others that only newer programs know stay.
-    pub async fn migrate(&self) -> Result<(), StoreError> {
+    pub async fn migrate(&self) -> StoreResult<()> {
         // Most starts end here. The migrator's connection has only one deadline, for the longest of all migrations. If
         // the host vanished, a start would wait for this long.
         if self.schema().await?.pending.is_empty() {

@@ -61,7 +61,7 @@ pub(super) struct Pool {
 
 impl Pool {
     /// Opens a pool. Connections are opened on demand, so this succeeds while the database is down.
-    pub(super) fn open(url: &str, sqlite: bool) -> Result<Pool, sqlx::Error> {
+    pub(super) fn open(url: &str, sqlite: bool) -> sqlx::Result<Pool> {
         let silence = Silence::default();
         let tested = silence.clone();
         let inner = AnyPoolOptions::new()
@@ -78,7 +78,7 @@ impl Pool {
         Ok(Pool { inner, answer_timeout: (!sqlite).then_some(ANSWER_TIMEOUT), silence })
     }
 
-    pub(super) async fn acquire(&self) -> Result<Connection, sqlx::Error> {
+    pub(super) async fn acquire(&self) -> sqlx::Result<Connection> {
         Ok(Connection {
             live: Some(self.inner.acquire().await?),
             answer_timeout: self.answer_timeout,
@@ -90,7 +90,7 @@ impl Pool {
     }
 
     /// A connection that does not return to the pool and has no deadline.
-    pub(super) async fn acquire_detached(&self) -> Result<AnyConnection, sqlx::Error> {
+    pub(super) async fn acquire_detached(&self) -> sqlx::Result<AnyConnection> {
         Ok(self.inner.acquire().await?.detach())
     }
 
@@ -101,7 +101,7 @@ impl Pool {
 }
 
 /// Settings of every new connection.
-async fn configure(connection: &mut AnyConnection, sqlite: bool) -> Result<(), sqlx::Error> {
+async fn configure(connection: &mut AnyConnection, sqlite: bool) -> sqlx::Result<()> {
     let settings: &[&'static str] = if sqlite {
         &[
             "PRAGMA busy_timeout = 5000",
@@ -167,14 +167,14 @@ impl Connection {
         &mut self,
         begin: String,
         permit: Option<OwnedSemaphorePermit>,
-    ) -> Result<Vec<AnyRow>, sqlx::Error> {
+    ) -> sqlx::Result<Vec<AnyRow>> {
         self.in_transaction = true;
         self.permit = permit;
         self.fetch_all(sqlx::raw_sql(AssertSqlSafe(begin))).await
     }
 
     /// Commits. `last` is carried out before the commit, in the same round trip.
-    pub(super) async fn commit_transaction(&mut self, last: Option<String>) -> Result<(), sqlx::Error> {
+    pub(super) async fn commit_transaction(&mut self, last: Option<String>) -> sqlx::Result<()> {
         let sql = last.map_or_else(|| "COMMIT".to_owned(), |last| format!("{last}; COMMIT"));
         self.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
         self.in_transaction = false;
@@ -184,29 +184,29 @@ impl Connection {
     pub(super) async fn execute<'a, 'q: 'a>(
         &'a mut self,
         query: impl Execute<'q, Any> + 'q,
-    ) -> Result<AnyQueryResult, sqlx::Error> {
+    ) -> sqlx::Result<AnyQueryResult> {
         self.answer(|connection| connection.execute(query)).await
     }
 
     pub(super) async fn fetch_all<'a, 'q: 'a>(
         &'a mut self,
         query: impl Execute<'q, Any> + 'q,
-    ) -> Result<Vec<AnyRow>, sqlx::Error> {
+    ) -> sqlx::Result<Vec<AnyRow>> {
         self.answer(|connection| connection.fetch_all(query)).await
     }
 
     pub(super) async fn fetch_optional<'a, 'q: 'a>(
         &'a mut self,
         query: impl Execute<'q, Any> + 'q,
-    ) -> Result<Option<AnyRow>, sqlx::Error> {
+    ) -> sqlx::Result<Option<AnyRow>> {
         self.answer(|connection| connection.fetch_optional(query)).await
     }
 
     /// Waits for the answer to a statement, at most until the deadline.
     async fn answer<'a, T>(
         &'a mut self,
-        call: impl FnOnce(&'a mut AnyConnection) -> BoxFuture<'a, Result<T, sqlx::Error>>,
-    ) -> Result<T, sqlx::Error> {
+        call: impl FnOnce(&'a mut AnyConnection) -> BoxFuture<'a, sqlx::Result<T>>,
+    ) -> sqlx::Result<T> {
         let Connection { live, answer_timeout, silence, is_lost, .. } = self;
         let answer = call(live.as_mut().expect("a connection until its drop"));
         let Some(timeout) = *answer_timeout else { return answer.await };

@@ -6,36 +6,36 @@ use std::time::Duration;
 use boxed::boxed;
 use sqlx::AssertSqlSafe;
 
-use crate::{LeaseStore, ProcessStore, Store, StoreError, column};
+use crate::{LeaseStore, ProcessStore, Store, StoreResult, column};
 
 #[boxed]
 impl ProcessStore<'_> {
     /// Reports that a process is alive.
-    pub async fn report(self, process: &str) -> Result<(), StoreError> {
+    pub async fn report(self, process: &str) -> StoreResult<()> {
         let sql = "INSERT INTO processes (name, seen_at_ms) VALUES ($1, $2)
              ON CONFLICT (name) DO UPDATE SET seen_at_ms = excluded.seen_at_ms";
         self.run(query!(sql; process, self.now().await?)).await
     }
 
     /// The processes that have reported within the time `within`.
-    pub async fn living(self, within: Duration) -> Result<HashSet<String>, StoreError> {
+    pub async fn living(self, within: Duration) -> StoreResult<HashSet<String>> {
         let since = self.now().await? - within;
         let query = query!("SELECT name FROM processes WHERE seen_at_ms >= $1"; since);
         Ok(self.all(query, column("name")).await?.into_iter().collect())
     }
 
     /// Removes a process that stops, and processes that have not reported within the time `dead_after`.
-    pub async fn remove(self, process: &str, dead_after: Duration) -> Result<(), StoreError> {
+    pub async fn remove(self, process: &str, dead_after: Duration) -> StoreResult<()> {
         let dead_since = self.now().await? - dead_after;
         self.run(query!("DELETE FROM processes WHERE name = $1 OR seen_at_ms < $2"; process, dead_since)).await
     }
 
     /// The fingerprint of the secret with which a process was started last.
-    pub async fn secret_fingerprint(self) -> Result<Option<String>, StoreError> {
+    pub async fn secret_fingerprint(self) -> StoreResult<Option<String>> {
         self.optional(query!("SELECT fingerprint FROM shop_secret WHERE id = 1"), column("fingerprint")).await
     }
 
-    pub async fn set_secret_fingerprint(self, fingerprint: &str) -> Result<(), StoreError> {
+    pub async fn set_secret_fingerprint(self, fingerprint: &str) -> StoreResult<()> {
         let sql = "INSERT INTO shop_secret (id, fingerprint) VALUES (1, $1)
              ON CONFLICT (id) DO UPDATE SET fingerprint = excluded.fingerprint";
         self.run(query!(sql; fingerprint)).await
@@ -51,7 +51,7 @@ impl ProcessStore<'_> {
 #[boxed]
 impl LeaseStore<'_> {
     /// Acquires or renews a lease. Returns `false` if another process holds it.
-    pub async fn acquire(self, name: &str, holder: &str, duration: Duration) -> Result<bool, StoreError> {
+    pub async fn acquire(self, name: &str, holder: &str, duration: Duration) -> StoreResult<bool> {
         // The time may be a little old when it is used. Then the lease ends earlier, and no lease is taken too early.
         let now = self.now().await?.as_millisecond();
         // The token counts the holders, for operators.
@@ -65,13 +65,13 @@ impl LeaseStore<'_> {
     }
 
     /// Whether a process holds the lease now.
-    pub async fn is_held(self, name: &str) -> Result<bool, StoreError> {
+    pub async fn is_held(self, name: &str) -> StoreResult<bool> {
         let now = self.now().await?;
         self.exists(query!("SELECT 1 FROM leases WHERE name = $1 AND expires_at_ms >= $2"; name, now)).await
     }
 
     /// Releases a lease, so that the next holder does not wait for its expiry.
-    pub async fn release(self, name: &str, holder: &str) -> Result<(), StoreError> {
+    pub async fn release(self, name: &str, holder: &str) -> StoreResult<()> {
         self.run(query!("UPDATE leases SET expires_at_ms = 0 WHERE name = $1 AND holder = $2"; name, holder)).await
     }
 }
@@ -124,7 +124,7 @@ pub const WATCHED_JOBS: [&str; JOBS.len()] = {
 #[boxed]
 impl Store {
     /// The [`WATCHED_JOBS`] that have something to do.
-    pub async fn jobs_due(&self) -> Result<HashSet<&'static str>, StoreError> {
+    pub async fn jobs_due(&self) -> StoreResult<HashSet<&'static str>> {
         let sql = JOBS.map(|(job, rows)| format!("SELECT '{job}' AS job WHERE EXISTS ({rows})")).join(" UNION ALL ");
         let due: Vec<String> = self.all(query!(AssertSqlSafe(sql); self.now().await?), column("job")).await?;
         Ok(WATCHED_JOBS.into_iter().filter(|job| due.iter().any(|due| due == job)).collect())

@@ -11,7 +11,9 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use crate::sales::changes::touch;
-use crate::{QuestionStore, StoreError, Tx, escaped_pattern, expect_version, goods, mail, page_below, row};
+use crate::{
+    QuestionStore, StoreError, StoreResult, Tx, escaped_pattern, expect_version, goods, mail, page_below, row,
+};
 use domain::question::{AnswersByGoods, MAX_OPEN_QUESTIONS, MAX_SHOWN_ANSWERS};
 use domain::{
     AuditAction, Bilingual, GoodsId, Locale, MailKind, Question, QuestionChange, QuestionId, QuestionStatus, SaleId,
@@ -67,7 +69,7 @@ pub enum QuestionRefusal {
 column_list!(columns: "questions.id, goods_id, sale_id, user_id, locale, text, asked_at_ms, status, answer,
      answered_at_ms, questions.version");
 
-fn question(row: &AnyRow) -> Result<Question, sqlx::Error> {
+fn question(row: &AnyRow) -> sqlx::Result<Question> {
     read!(row => Question {
         id, goods_id, sale_id, user_id, locale, text, asked_at: "asked_at_ms", status, answer,
         answered_at: "answered_at_ms", version,
@@ -77,7 +79,7 @@ fn question(row: &AnyRow) -> Result<Question, sqlx::Error> {
 #[boxed]
 impl QuestionStore<'_> {
     /// Asks a question. If the account asks it again in the same words before it is answered, returns the first one.
-    pub async fn ask(self, new: &NewQuestion) -> Result<AskOutcome, StoreError> {
+    pub async fn ask(self, new: &NewQuestion) -> StoreResult<AskOutcome> {
         let mut tx = self.begin().await?;
         if let Some(user) = new.user {
             if !tx.lock_kept_user(user).await? {
@@ -110,7 +112,7 @@ impl QuestionStore<'_> {
     }
 
     /// Deletes a question that has no answer, for its owner.
-    pub async fn withdraw(self, user: UserId, id: QuestionId) -> Result<WithdrawQuestionOutcome, StoreError> {
+    pub async fn withdraw(self, user: UserId, id: QuestionId) -> StoreResult<WithdrawQuestionOutcome> {
         let mut tx = self.begin().await?;
         let sql = "DELETE FROM questions WHERE id = $1 AND user_id = $2 AND answer IS NULL";
         if tx.changed(query!(sql; id, user)).await? == 1 {
@@ -169,22 +171,22 @@ impl QuestionStore<'_> {
 }
 
 /// The open questions of an account, at most one more than it may have.
-async fn open_questions(tx: &mut Tx, user: UserId) -> Result<Vec<Question>, sqlx::Error> {
+async fn open_questions(tx: &mut Tx, user: UserId) -> sqlx::Result<Vec<Question>> {
     let sql = select!(columns, "FROM questions WHERE user_id = $1 AND status = 'open' ORDER BY questions.id LIMIT $2");
     tx.all(query!(sql; user, MAX_OPEN_QUESTIONS + 1), question).await
 }
 
 /// Locks a question, if there is one.
-async fn lock(tx: &mut Tx, id: QuestionId) -> Result<(), sqlx::Error> {
+async fn lock(tx: &mut Tx, id: QuestionId) -> sqlx::Result<()> {
     tx.run(query!("UPDATE questions SET version = version WHERE id = $1"; id)).await
 }
 
-async fn read(tx: &mut Tx, id: QuestionId) -> Result<Option<Question>, sqlx::Error> {
+async fn read(tx: &mut Tx, id: QuestionId) -> sqlx::Result<Option<Question>> {
     let sql = select!(columns, "FROM questions WHERE questions.id = $1");
     tx.optional(query!(sql; id), question).await
 }
 
-async fn insert(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
+async fn insert(tx: &mut Tx, question: &Question) -> sqlx::Result<()> {
     let sql = "INSERT INTO questions (id, goods_id, sale_id, user_id, locale, text, asked_at_ms, status)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     let query = query!(sql; question.id, question.goods_id, question.sale_id, question.user_id, question.locale,
@@ -192,7 +194,7 @@ async fn insert(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
     tx.run(query).await
 }
 
-async fn update(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
+async fn update(tx: &mut Tx, question: &Question) -> sqlx::Result<()> {
     let sql = "UPDATE questions SET status = $2, answer = $3, answered_at_ms = $4, version = $5 WHERE id = $1";
     tx.run(query!(sql; question.id, question.status, &question.answer, question.answered_at, question.version)).await
 }
@@ -202,7 +204,7 @@ fn audit_facts(question: &Question) -> Value {
     json!({"goods_id": question.goods_id, "status": question.status, "answer": question.answer})
 }
 
-async fn tell_owner(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
+async fn tell_owner(tx: &mut Tx, question: &Question) -> sqlx::Result<()> {
     let Some(owner) = question.user_id else { return Ok(()) };
     let name = goods::name(tx, question.goods_id).await?;
     let facts = json!({"goods": name, "sale": question.sale_id, "answer": question.answer});
@@ -233,14 +235,14 @@ macro_rules! found {
     };
 }
 
-fn found(row: &AnyRow) -> Result<FoundQuestion, sqlx::Error> {
+fn found(row: &AnyRow) -> sqlx::Result<FoundQuestion> {
     read!(row => FoundQuestion { question = question(row)?, goods_name: "name", username })
 }
 
 #[boxed]
 impl QuestionStore<'_> {
     /// A question, for staff.
-    pub async fn get(self, id: QuestionId) -> Result<Option<FoundQuestion>, StoreError> {
+    pub async fn get(self, id: QuestionId) -> StoreResult<Option<FoundQuestion>> {
         let sql = concat!(found!(), " WHERE questions.id = $1");
         self.optional(query!(sql; id), found).await
     }
@@ -252,7 +254,7 @@ impl QuestionStore<'_> {
         status: QuestionStatus,
         cursor: Option<QuestionId>,
         limit: i64,
-    ) -> Result<Vec<FoundQuestion>, StoreError> {
+    ) -> StoreResult<Vec<FoundQuestion>> {
         let (sql, cursor) = match status {
             QuestionStatus::Open => (
                 concat!(
@@ -274,7 +276,7 @@ impl QuestionStore<'_> {
 
     /// Questions with these words, newest first. Searches only the latest [`MAX_SEARCHED`], because no index finds a
     /// part of a text.
-    pub async fn search(self, words: &str, limit: i64) -> Result<Vec<FoundQuestion>, StoreError> {
+    pub async fn search(self, words: &str, limit: i64) -> StoreResult<Vec<FoundQuestion>> {
         let sql = concat!(
             found!(),
             " WHERE questions.id >= COALESCE((SELECT id FROM questions ORDER BY id DESC LIMIT 1 OFFSET $1), '')
@@ -290,13 +292,13 @@ impl QuestionStore<'_> {
         user: UserId,
         before: Option<QuestionId>,
         limit: i64,
-    ) -> Result<Vec<FoundQuestion>, StoreError> {
+    ) -> StoreResult<Vec<FoundQuestion>> {
         let sql = concat!(found!(), " WHERE user_id = $1 AND questions.id < $2 ORDER BY questions.id DESC LIMIT $3");
         self.all(query!(sql; user, page_below(before), limit), found).await
     }
 
     /// The answers that pages show, by goods: the latest [`MAX_SHOWN_ANSWERS`] per language.
-    pub async fn shown_answers(self) -> Result<AnswersByGoods, StoreError> {
+    pub async fn shown_answers(self) -> StoreResult<AnswersByGoods> {
         let mut shown = AnswersByGoods::new();
         for locale in Locale::ALL {
             for (goods, answer) in self.shown_answers_in(locale).await? {
@@ -308,7 +310,7 @@ impl QuestionStore<'_> {
 
     /// In the statement, `since` is the time of the oldest shown answer of each goods. It is computed first, and once
     /// per goods, so that the answers are found along the index from there. `CROSS JOIN` makes SQLite use this order.
-    async fn shown_answers_in(self, locale: Locale) -> Result<Vec<(GoodsId, ShownAnswer)>, StoreError> {
+    async fn shown_answers_in(self, locale: Locale) -> StoreResult<Vec<(GoodsId, ShownAnswer)>> {
         let sql = "WITH spans AS MATERIALIZED (SELECT id AS goods, COALESCE((SELECT answered_at_ms FROM questions
                  WHERE goods_id = goods.id AND locale = $1 AND status = 'answered'
                  ORDER BY answered_at_ms DESC LIMIT 1 OFFSET $2), 0) AS since FROM goods)

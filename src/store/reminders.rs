@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
-use super::{ReminderStore, StoreError, Tx, column, for_ids, goods, mail, pair, row, sales};
+use super::{ReminderStore, StoreResult, Tx, column, for_ids, goods, mail, pair, row, sales};
 use domain::{MailKind, OrderId, SaleId, SaleState, UserId};
 
 /// How long before the start, and before the end of the time to pay, notices are written.
@@ -27,7 +27,7 @@ pub struct OwnReminder {
 }
 
 /// Removes the reminders of an account that is deleted.
-pub(super) async fn remove_all(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
+pub(super) async fn remove_all(tx: &mut Tx, user: UserId) -> sqlx::Result<()> {
     for sql in [
         "UPDATE reminder_counts SET accounts = accounts - 1
          WHERE sale_id IN (SELECT sale_id FROM reminders WHERE user_id = $1)",
@@ -41,7 +41,7 @@ pub(super) async fn remove_all(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Er
 #[boxed]
 impl ReminderStore<'_> {
     /// Records that an account wants a reminder of the start of a sale.
-    pub async fn set(self, sale: SaleId, user: UserId) -> Result<(), StoreError> {
+    pub async fn set(self, sale: SaleId, user: UserId) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         let sql = "INSERT INTO reminders (sale_id, user_id, created_at_ms) VALUES ($1, $2, $3)
              ON CONFLICT (sale_id, user_id) DO NOTHING";
@@ -53,7 +53,7 @@ impl ReminderStore<'_> {
         Ok(tx.commit().await?)
     }
 
-    pub async fn remove(self, sale: SaleId, user: UserId) -> Result<(), StoreError> {
+    pub async fn remove(self, sale: SaleId, user: UserId) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         if tx.changed(query!("DELETE FROM reminders WHERE sale_id = $1 AND user_id = $2"; sale, user)).await? == 1 {
             tx.run(query!("UPDATE reminder_counts SET accounts = accounts - 1 WHERE sale_id = $1"; sale)).await?;
@@ -62,7 +62,7 @@ impl ReminderStore<'_> {
     }
 
     /// Whether an account has a reminder of a sale, and where the reminder goes.
-    pub async fn get(self, sale: SaleId, user: UserId) -> Result<OwnReminder, StoreError> {
+    pub async fn get(self, sale: SaleId, user: UserId) -> StoreResult<OwnReminder> {
         let sql = "SELECT COALESCE((SELECT accounts FROM reminder_counts WHERE sale_id = $1), 0) AS accounts,
                (SELECT COUNT(*) FROM reminders WHERE sale_id = $1 AND user_id = $2) AS own,
                (SELECT address FROM mail_addresses WHERE user_id = $2) AS address,
@@ -76,12 +76,12 @@ impl ReminderStore<'_> {
     }
 
     /// How many accounts have a reminder of a sale.
-    pub async fn count(self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn count(self, sale: SaleId) -> StoreResult<i64> {
         let query = query!("SELECT accounts FROM reminder_counts WHERE sale_id = $1"; sale);
         Ok(self.optional(query, column("accounts")).await?.unwrap_or_default())
     }
 
-    pub(super) async fn reminders_for_export(self, user: UserId) -> Result<Vec<Value>, StoreError> {
+    pub(super) async fn reminders_for_export(self, user: UserId) -> StoreResult<Vec<Value>> {
         let sql = "SELECT sale_id, created_at_ms FROM reminders WHERE user_id = $1 ORDER BY sale_id";
         let exported = |row: &AnyRow| {
             Ok(json!({"sale_id": row::get::<SaleId>(row, "sale_id")?, "created_at": row::time(row, "created_at_ms")?}))
@@ -90,7 +90,7 @@ impl ReminderStore<'_> {
     }
 
     /// Sales that start ([`Sale::starts_at`](domain::Sale::starts_at)) within [`LEAD_TIME`].
-    pub async fn sales_about_to_start(self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn sales_about_to_start(self) -> StoreResult<Vec<SaleId>> {
         let now = self.now().await?;
         let sql =
             "SELECT id FROM sales WHERE state = 'scheduled' AND opens_at_ms - COALESCE(queue_prequeue_s, 0) * 1000 > $1
@@ -99,7 +99,7 @@ impl ReminderStore<'_> {
     }
 
     /// Writes notices to a bounded number of accounts that a sale starts soon. Returns whether there may be more.
-    pub async fn tell_of_start(self, id: SaleId) -> Result<bool, StoreError> {
+    pub async fn tell_of_start(self, id: SaleId) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let Some(sale) = sales::read(&mut tx, id).await? else { return Ok(false) };
         let starts_at = sale.starts_at().filter(|at| sale.state == SaleState::Scheduled && *at > tx.now);
@@ -116,7 +116,7 @@ impl ReminderStore<'_> {
 
     /// Writes notices to the owners of a bounded number of unpaid orders that their time to pay ends within
     /// [`LEAD_TIME`]. An order with a shorter payment window gets no notice. Returns whether there may be more.
-    pub async fn tell_of_payment_end(self) -> Result<bool, StoreError> {
+    pub async fn tell_of_payment_end(self) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let until = (tx.now + LEAD_TIME).as_millisecond();
         // This also locks the row. A new row begins with orders that can still be paid.
@@ -147,7 +147,7 @@ impl ReminderStore<'_> {
     }
 
     /// Deletes a bounded number of reminders of sales that have ended. Returns whether there may be more.
-    pub async fn purge(self) -> Result<bool, StoreError> {
+    pub async fn purge(self) -> StoreResult<bool> {
         let sql = "DELETE FROM reminders WHERE (sale_id, user_id) IN (SELECT sale_id, user_id FROM reminders
              WHERE sale_id IN (SELECT id FROM sales WHERE state = 'ended') LIMIT $1)";
         Ok(self.changed(query!(sql; MAX_NOTICES)).await? == MAX_NOTICES as u64)

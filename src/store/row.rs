@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
 use sqlx::{Any, Decode, Row, Type, ValueRef};
 
-type Result<T> = std::result::Result<T, sqlx::Error>;
+type Result<T> = sqlx::Result<T>;
 
 /// A value that a statement binds.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::{AFTER_ALL, SecurityEventStore, StoreError, bound, conditions, for_rows, row};
+use super::{AFTER_ALL, SecurityEventStore, StoreResult, bound, conditions, for_rows, row};
 use domain::ids::first_id_of;
 use domain::{SecurityClass, UserId};
 
@@ -52,7 +52,7 @@ pub struct SecurityEventFilter {
 #[boxed]
 impl SecurityEventStore<'_> {
     /// Writes rows with their present counts. Writing a row again replaces its count, so that a write may run twice.
-    pub async fn save(self, rows: &[SecurityEventRow]) -> Result<(), StoreError> {
+    pub async fn save(self, rows: &[SecurityEventRow]) -> StoreResult<()> {
         let sql = "INSERT INTO security_events (id, class, account, network, detail, at_ms, events) VALUES $rows
              ON CONFLICT (id) DO UPDATE SET events = excluded.events";
         self.write_all(for_rows(sql, rows, |row| {
@@ -64,7 +64,7 @@ impl SecurityEventStore<'_> {
     }
 
     /// Writes the present totals of one process.
-    pub async fn save_totals(self, process: &str, totals: &[SecurityTotal]) -> Result<(), StoreError> {
+    pub async fn save_totals(self, process: &str, totals: &[SecurityTotal]) -> StoreResult<()> {
         let sql = "INSERT INTO security_event_hours (hour_ms, class, process, events) VALUES $rows
              ON CONFLICT (hour_ms, class, process) DO UPDATE SET events = excluded.events";
         let row = |total: &SecurityTotal| values![total.hour, &total.class, process, total.events];
@@ -77,7 +77,7 @@ impl SecurityEventStore<'_> {
         filter: &SecurityEventFilter,
         before: Option<&str>,
         limit: i64,
-    ) -> Result<Vec<SecurityEventRow>, StoreError> {
+    ) -> StoreResult<Vec<SecurityEventRow>> {
         let (conditions, values) = conditions(
             3,
             [
@@ -102,14 +102,14 @@ impl SecurityEventStore<'_> {
     }
 
     /// The events of all processes by hour and class, of the hours that begin at `from` or later.
-    pub async fn totals(self, from: Timestamp) -> Result<Vec<SecurityTotal>, StoreError> {
+    pub async fn totals(self, from: Timestamp) -> StoreResult<Vec<SecurityTotal>> {
         let sql = "SELECT hour_ms, class, CAST(SUM(events) AS BIGINT) AS events FROM security_event_hours
              WHERE hour_ms >= $1 GROUP BY hour_ms, class";
         self.all(query!(sql; from), |row| read!(row => SecurityTotal { hour: "hour_ms", class, events })).await
     }
 
     /// Deletes a bounded number of events that are older than 90 days, and their totals. Returns whether there may be more.
-    pub async fn purge(self) -> Result<bool, StoreError> {
+    pub async fn purge(self) -> StoreResult<bool> {
         let before = self.now().await? - KEEP;
         self.run(query!("DELETE FROM security_event_hours WHERE hour_ms < $1"; before)).await?;
         self.purge_rows(["security_events", "id"], "id < $1 ORDER BY id", values![first_id_of(before)]).await

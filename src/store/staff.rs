@@ -10,7 +10,8 @@ use uuid::Uuid;
 use crate::pool::Connection;
 use crate::sales::changes::touch;
 use crate::{
-    SavedViewStore, ShippingStore, ShopPageStore, ShopSettingsStore, StoreError, column, is_outdated, next_version, row,
+    SavedViewStore, ShippingStore, ShopPageStore, ShopSettingsStore, StoreResult, column, is_outdated, next_version,
+    row,
 };
 use domain::staff::{ConsoleList, SavedView, ShopPage, ShopPageName};
 use domain::{AuditAction, Bilingual, Locale, Order, SaleId, ShippingTable, ShopSettings, UserId};
@@ -28,31 +29,31 @@ pub enum SaveViewOutcome {
 
 column_list!(columns: "id, list, name, query");
 
-fn view(row: &AnyRow) -> Result<SavedView, sqlx::Error> {
+fn view(row: &AnyRow) -> sqlx::Result<SavedView> {
     read!(row => SavedView { id, list, name, query })
 }
 
 #[boxed]
 impl SavedViewStore<'_> {
     /// The views that a member of the staff has of a list, by name.
-    pub async fn list(self, owner: UserId, list: ConsoleList) -> Result<Vec<SavedView>, StoreError> {
+    pub async fn list(self, owner: UserId, list: ConsoleList) -> StoreResult<Vec<SavedView>> {
         let sql = select!(columns, "FROM saved_views WHERE user_id = $1 AND list = $2 ORDER BY name");
         self.all(query!(sql; owner, list), view).await
     }
 
     /// All views of a member of the staff.
-    pub(super) async fn views_for_export(self, owner: UserId) -> Result<Vec<SavedView>, StoreError> {
+    pub(super) async fn views_for_export(self, owner: UserId) -> StoreResult<Vec<SavedView>> {
         let sql = select!(columns, "FROM saved_views WHERE user_id = $1 ORDER BY list, name");
         self.all(query!(sql; owner), view).await
     }
 
-    pub async fn get(self, owner: UserId, id: Uuid) -> Result<Option<SavedView>, StoreError> {
+    pub async fn get(self, owner: UserId, id: Uuid) -> StoreResult<Option<SavedView>> {
         let sql = select!(columns, "FROM saved_views WHERE id = $1 AND user_id = $2");
         self.optional(query!(sql; id, owner), view).await
     }
 
     /// Saves a new view. If the list has a view with the same name, it gets the new query.
-    pub async fn save(self, owner: UserId, new: &SavedView, now: Timestamp) -> Result<SaveViewOutcome, StoreError> {
+    pub async fn save(self, owner: UserId, new: &SavedView, now: Timestamp) -> StoreResult<SaveViewOutcome> {
         let mut tx = self.begin().await?;
         // Serializes views of one person, so that they are counted correctly.
         tx.lock_user(owner).await?;
@@ -68,7 +69,7 @@ impl SavedViewStore<'_> {
         tx.commit_and(SaveViewOutcome::Saved).await
     }
 
-    pub async fn rename(self, owner: UserId, id: Uuid, name: &str) -> Result<SaveViewOutcome, StoreError> {
+    pub async fn rename(self, owner: UserId, id: Uuid, name: &str) -> StoreResult<SaveViewOutcome> {
         let mut tx = self.begin().await?;
         tx.lock_user(owner).await?;
         let taken = "SELECT 1 FROM saved_views WHERE user_id = $1 AND name = $2 AND id <> $3
@@ -84,7 +85,7 @@ impl SavedViewStore<'_> {
     }
 
     /// Deletes a view if it belongs to the owner.
-    pub async fn delete(self, owner: UserId, id: Uuid) -> Result<(), StoreError> {
+    pub async fn delete(self, owner: UserId, id: Uuid) -> StoreResult<()> {
         self.run(query!("DELETE FROM saved_views WHERE id = $1 AND user_id = $2"; id, owner)).await
     }
 }
@@ -93,40 +94,34 @@ impl SavedViewStore<'_> {
 
 column_list!(page_columns: "name, text_zh, text_en, updated_at_ms");
 
-fn page(row: &AnyRow) -> Result<ShopPage, sqlx::Error> {
+fn page(row: &AnyRow) -> sqlx::Result<ShopPage> {
     read!(row => ShopPage { name, text, updated_at: "updated_at_ms" })
 }
 
 #[boxed]
 impl ShopPageStore<'_> {
     /// The pages that are written. Those of a newer program, whose names this one does not know, are left out.
-    pub async fn list(self) -> Result<Vec<ShopPage>, StoreError> {
+    pub async fn list(self) -> StoreResult<Vec<ShopPage>> {
         let query = query!(select!(page_columns, "FROM shop_pages ORDER BY name"));
         let known = |row: &AnyRow| row::get::<ShopPageName>(row, "name").ok().map(|_| page(row)).transpose();
         Ok(self.all(query, known).await?.into_iter().flatten().collect())
     }
 
     /// Which pages have a text in which language.
-    pub async fn written(self) -> Result<Vec<(ShopPageName, Locale)>, StoreError> {
+    pub async fn written(self) -> StoreResult<Vec<(ShopPageName, Locale)>> {
         let pages = self.list().await?;
         let of = |page: &ShopPage| Locale::ALL.map(|locale| page.is_written(locale).then_some((page.name, locale)));
         Ok(pages.iter().flat_map(of).flatten().collect())
     }
 
-    pub async fn get(self, name: ShopPageName) -> Result<Option<ShopPage>, StoreError> {
+    pub async fn get(self, name: ShopPageName) -> StoreResult<Option<ShopPage>> {
         let sql = select!(page_columns, "FROM shop_pages WHERE name = $1");
         self.optional(query!(sql; name), page).await
     }
 
     /// Replaces the version `before` of a page by this text and logs the actor. Returns `false` if the page has another
     /// version by now. Every page links to those that are written, so pages are rendered again.
-    pub async fn put(
-        self,
-        before: &ShopPage,
-        text: Bilingual,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    pub async fn put(self, before: &ShopPage, text: Bilingual, actor: &str, now: Timestamp) -> StoreResult<bool> {
         let after = ShopPage { text, updated_at: Some(next_version(before.updated_at, now)), ..before.clone() };
         let sql = "INSERT INTO shop_pages (name, text_zh, text_en, updated_at_ms) VALUES ($1, $2, $3, $4)
              ON CONFLICT (name) DO UPDATE SET text_zh = excluded.text_zh, text_en = excluded.text_en,
@@ -144,7 +139,7 @@ impl ShopPageStore<'_> {
 
 // The shop's own name, looks and habits.
 
-fn settings(row: &AnyRow) -> Result<ShopSettings, sqlx::Error> {
+fn settings(row: &AnyRow) -> sqlx::Result<ShopSettings> {
     let saved: ShopSettings = row::json(row, "settings")?;
     Ok(ShopSettings { updated_at: row::get(row, "updated_at_ms")?, ..saved })
 }
@@ -158,7 +153,7 @@ fn logged(settings: &ShopSettings) -> Value {
 
 #[boxed]
 impl ShopSettingsStore<'_> {
-    pub async fn get(self) -> Result<ShopSettings, StoreError> {
+    pub async fn get(self) -> StoreResult<ShopSettings> {
         let query = query!("SELECT settings, updated_at_ms FROM shop_settings");
         Ok(self.optional(query, settings).await?.unwrap_or_else(|| {
             let time_zone = self.default_zone.iana_name().unwrap_or("UTC").to_owned();
@@ -168,12 +163,7 @@ impl ShopSettingsStore<'_> {
 
     /// Replaces the settings if they have the version that `after` was made of, and logs the actor. Returns the saved
     /// settings, or `None` if they were changed since. The catalogue has them, so pages are rendered again.
-    pub async fn put(
-        self,
-        after: ShopSettings,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<Option<ShopSettings>, StoreError> {
+    pub async fn put(self, after: ShopSettings, actor: &str, now: Timestamp) -> StoreResult<Option<ShopSettings>> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let query = query!("SELECT settings, updated_at_ms FROM shop_settings");
@@ -212,30 +202,30 @@ impl SavedShipping {
     }
 }
 
-fn shipping_table(row: &AnyRow) -> Result<ShippingTable, sqlx::Error> {
+fn shipping_table(row: &AnyRow) -> sqlx::Result<ShippingTable> {
     row::json(row, "rates")
 }
 
-fn saved_shipping(row: &AnyRow) -> Result<SavedShipping, sqlx::Error> {
+fn saved_shipping(row: &AnyRow) -> sqlx::Result<SavedShipping> {
     read!(row => SavedShipping { table = shipping_table(row)?, updated_at: "updated_at_ms" })
 }
 
 const SAVED_SHIPPING: &str = "SELECT rates, updated_at_ms FROM shipping";
 
 /// The table for orders of a sale. It is empty for a rehearsal, whose shoppers have no addresses.
-pub(crate) async fn shipping_of(connection: &mut Connection, sale: SaleId) -> Result<ShippingTable, sqlx::Error> {
+pub(crate) async fn shipping_of(connection: &mut Connection, sale: SaleId) -> sqlx::Result<ShippingTable> {
     let sql = "SELECT rates FROM shipping WHERE NOT EXISTS (SELECT 1 FROM sales WHERE id = $1 AND shadow = 1)";
     Ok(connection.optional(query!(sql; sale), shipping_table).await?.unwrap_or_default())
 }
 
 #[boxed]
 impl ShippingStore<'_> {
-    pub async fn get(self) -> Result<SavedShipping, StoreError> {
+    pub async fn get(self) -> StoreResult<SavedShipping> {
         Ok(self.optional(query!(SAVED_SHIPPING), saved_shipping).await?.unwrap_or_default())
     }
 
     /// Whether an order has to get an address before it is paid, because shipping may cost something.
-    pub async fn needs_address(self, order: &Order) -> Result<bool, StoreError> {
+    pub async fn needs_address(self, order: &Order) -> StoreResult<bool> {
         if !order.needs_address() {
             return Ok(false);
         }
@@ -251,7 +241,7 @@ impl ShippingStore<'_> {
         versions: Option<&[i64]>,
         actor: &str,
         now: Timestamp,
-    ) -> Result<Option<SavedShipping>, StoreError> {
+    ) -> StoreResult<Option<SavedShipping>> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let before = tx.optional(query!(SAVED_SHIPPING), saved_shipping).await?.unwrap_or_default();

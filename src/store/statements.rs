@@ -6,7 +6,7 @@ use sqlx::{Any, AssertSqlSafe};
 
 use crate::pool::Connection;
 use crate::row::{Bound, Value};
-use crate::{Store, StoreError, Tx};
+use crate::{Store, StoreResult, Tx};
 
 /// Rows per statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
 /// PostgreSQL 65 535).
@@ -67,20 +67,17 @@ pub(super) fn for_rows<T, const N: usize>(
 
 impl Connection {
     /// Carries out a statement.
-    pub(super) async fn run(&mut self, query: AnyQuery<'_>) -> Result<(), sqlx::Error> {
+    pub(super) async fn run(&mut self, query: AnyQuery<'_>) -> sqlx::Result<()> {
         self.execute(query).await.map(drop)
     }
 
     /// Carries out a statement. Returns how many rows it changed.
-    pub(super) async fn changed(&mut self, query: AnyQuery<'_>) -> Result<u64, sqlx::Error> {
+    pub(super) async fn changed(&mut self, query: AnyQuery<'_>) -> sqlx::Result<u64> {
         Ok(self.execute(query).await?.rows_affected())
     }
 
     /// Carries out statements one after the other.
-    pub(super) async fn run_all(
-        &mut self,
-        queries: impl Iterator<Item = AnyQuery<'static>>,
-    ) -> Result<(), sqlx::Error> {
+    pub(super) async fn run_all(&mut self, queries: impl Iterator<Item = AnyQuery<'static>>) -> sqlx::Result<()> {
         for query in queries {
             self.execute(query).await?;
         }
@@ -91,8 +88,8 @@ impl Connection {
     pub(super) async fn all<T>(
         &mut self,
         query: AnyQuery<'_>,
-        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<Vec<T>, sqlx::Error> {
+        map: impl FnMut(&AnyRow) -> sqlx::Result<T>,
+    ) -> sqlx::Result<Vec<T>> {
         self.fetch_all(query).await?.iter().map(map).collect()
     }
 
@@ -100,8 +97,8 @@ impl Connection {
     pub(super) async fn optional<T>(
         &mut self,
         query: AnyQuery<'_>,
-        map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<Option<T>, sqlx::Error> {
+        map: impl FnOnce(&AnyRow) -> sqlx::Result<T>,
+    ) -> sqlx::Result<Option<T>> {
         self.fetch_optional(query).await?.as_ref().map(map).transpose()
     }
 
@@ -109,13 +106,13 @@ impl Connection {
     pub(super) async fn one<T>(
         &mut self,
         query: AnyQuery<'_>,
-        map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<T, sqlx::Error> {
+        map: impl FnOnce(&AnyRow) -> sqlx::Result<T>,
+    ) -> sqlx::Result<T> {
         self.optional(query, map).await?.ok_or(sqlx::Error::RowNotFound)
     }
 
     /// Whether a query finds a row.
-    pub(super) async fn exists(&mut self, query: AnyQuery<'_>) -> Result<bool, sqlx::Error> {
+    pub(super) async fn exists(&mut self, query: AnyQuery<'_>) -> sqlx::Result<bool> {
         Ok(self.fetch_optional(query).await?.is_some())
     }
 
@@ -125,8 +122,8 @@ impl Connection {
         sql: &str,
         before: &[Value],
         ids: &[impl Bound + Clone],
-        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<C, sqlx::Error> {
+        map: impl FnMut(&AnyRow) -> sqlx::Result<T>,
+    ) -> sqlx::Result<C> {
         self.all_in(for_ids(sql, before, ids), map).await
     }
 
@@ -134,8 +131,8 @@ impl Connection {
     pub(super) async fn all_in<T, C: Default + Extend<T>>(
         &mut self,
         queries: impl Iterator<Item = AnyQuery<'static>>,
-        mut map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<C, sqlx::Error> {
+        mut map: impl FnMut(&AnyRow) -> sqlx::Result<T>,
+    ) -> sqlx::Result<C> {
         let mut found = C::default();
         for query in queries {
             for row in self.fetch_all(query).await? {
@@ -155,7 +152,7 @@ macro_rules! carried_out {
                 &self,
                 query: AnyQuery<'_>,
                 $($map: $Map)?
-            ) -> Result<$result, StoreError> {
+            ) -> StoreResult<$result> {
                 Ok(self.pool.acquire().await?.$name(query, $($map)?).await?)
             })*
         }
@@ -165,7 +162,7 @@ macro_rules! carried_out {
                 &mut self,
                 query: AnyQuery<'_>,
                 $($map: $Map)?
-            ) -> impl Future<Output = Result<$result, sqlx::Error>> {
+            ) -> impl Future<Output = sqlx::Result<$result>> {
                 self.inner.$name(query, $($map)?)
             })*
         }
@@ -176,14 +173,14 @@ carried_out! {
     run() -> ();
     changed() -> u64;
     exists() -> bool;
-    all<T>(map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>) -> Vec<T>;
-    optional<T>(map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>) -> Option<T>;
-    one<T>(map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>) -> T;
+    all<T>(map: impl FnMut(&AnyRow) -> sqlx::Result<T>) -> Vec<T>;
+    optional<T>(map: impl FnOnce(&AnyRow) -> sqlx::Result<T>) -> Option<T>;
+    one<T>(map: impl FnOnce(&AnyRow) -> sqlx::Result<T>) -> T;
 }
 
 impl Store {
     /// Carries out each statement on a connection of its own.
-    pub(super) async fn run_all(&self, queries: impl Iterator<Item = AnyQuery<'static>>) -> Result<(), StoreError> {
+    pub(super) async fn run_all(&self, queries: impl Iterator<Item = AnyQuery<'static>>) -> StoreResult<()> {
         for query in queries {
             self.run(query).await?;
         }
@@ -191,7 +188,7 @@ impl Store {
     }
 
     /// Carries out each statement in a transaction of its own, so that it has its turn to write.
-    pub(super) async fn write_all(&self, queries: impl Iterator<Item = AnyQuery<'static>>) -> Result<(), StoreError> {
+    pub(super) async fn write_all(&self, queries: impl Iterator<Item = AnyQuery<'static>>) -> StoreResult<()> {
         for query in queries {
             let mut tx = self.begin().await?;
             tx.run(query).await?;
@@ -205,8 +202,8 @@ impl Store {
         sql: &str,
         before: &[Value],
         ids: &[impl Bound + Clone],
-        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<C, StoreError> {
+        map: impl FnMut(&AnyRow) -> sqlx::Result<T>,
+    ) -> StoreResult<C> {
         match ids {
             [] => Ok(C::default()),
             ids => Ok(self.pool.acquire().await?.all_of(sql, before, ids, map).await?),
@@ -221,7 +218,7 @@ impl Store {
         [table, key]: [&str; 2],
         condition: &str,
         values: impl IntoIterator<Item = Value>,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let rows = format!("SELECT {key} FROM {table} WHERE {condition} LIMIT {PURGE_SIZE}");
         let sql = format!("DELETE FROM {table} WHERE ({key}) IN ({rows})");
         Ok(self.changed(bound(query!(AssertSqlSafe(sql)), values)).await? == PURGE_SIZE)

@@ -15,7 +15,7 @@ use sqlx::any::AnyRow;
 use super::orders::changes::OrderChanges;
 use super::pool::{ACQUIRE_TIMEOUT, Connection};
 use super::wallet::BusyBalances;
-use super::{Store, StoreError, column, row};
+use super::{Store, StoreResult, column, row};
 use domain::{SaleId, UserId};
 
 /// How long a writing transaction waits for earlier ones. SQLite has one writer at a time, so waiting is normal there.
@@ -103,19 +103,19 @@ pub(super) struct Tx {
 impl Tx {
     /// Locks an account's row until the end of the transaction, so that transactions that count something per account
     /// run one after the other.
-    pub(super) async fn lock_user(&mut self, user: UserId) -> Result<(), sqlx::Error> {
+    pub(super) async fn lock_user(&mut self, user: UserId) -> sqlx::Result<()> {
         let sql = "UPDATE users SET role = role WHERE id = $1";
         self.run(query!(sql; user)).await
     }
 
     /// As [`Tx::lock_user`]. Locks nothing and returns `false` if the account was deleted.
-    pub(super) async fn lock_kept_user(&mut self, user: UserId) -> Result<bool, sqlx::Error> {
+    pub(super) async fn lock_kept_user(&mut self, user: UserId) -> sqlx::Result<bool> {
         let sql = "UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL";
         Ok(self.changed(query!(sql; user)).await? == 1)
     }
 
     /// Locks the list of a sale until the end of the transaction. A transaction that is alone needs no lock.
-    pub(super) async fn lock_list(&mut self, lock: ListLock, sale: SaleId) -> Result<(), sqlx::Error> {
+    pub(super) async fn lock_list(&mut self, lock: ListLock, sale: SaleId) -> sqlx::Result<()> {
         if !self.is_alone {
             let sql = format!("SELECT 1 WHERE {} IS NULL", lock.call(sale));
             self.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
@@ -123,7 +123,7 @@ impl Tx {
         Ok(())
     }
 
-    pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
+    pub(super) async fn commit(self) -> sqlx::Result<()> {
         self.commit_with(None).await
     }
 
@@ -134,11 +134,11 @@ impl Tx {
     }
 
     /// Carries out statements without parameters and commits, in one round trip. An error rolls back.
-    pub(super) async fn commit_after(self, sql: String) -> Result<(), sqlx::Error> {
+    pub(super) async fn commit_after(self, sql: String) -> sqlx::Result<()> {
         self.commit_with(Some(sql)).await
     }
 
-    async fn commit_with(mut self, first: Option<String>) -> Result<(), sqlx::Error> {
+    async fn commit_with(mut self, first: Option<String>) -> sqlx::Result<()> {
         let last = [first, self.busy_balances.sql(), self.changes.sql(self.now)];
         let last: Vec<String> = last.into_iter().flatten().collect();
         self.inner.commit_transaction((!last.is_empty()).then(|| last.join("; "))).await
@@ -161,7 +161,7 @@ impl std::ops::DerefMut for Tx {
 #[boxed]
 impl Store {
     /// The database's time. It is asked once a second, and in between it is behind by the time that the answer took.
-    pub async fn now(&self) -> Result<Timestamp, StoreError> {
+    pub async fn now(&self) -> StoreResult<Timestamp> {
         let told = *self.told_time.lock().unwrap_or_else(PoisonError::into_inner);
         match told.filter(|(at, _)| self.own_clock.is_none() && at.elapsed() < TOLD_TIME_LIFETIME) {
             Some((at, time)) => Ok(time + at.elapsed()),
@@ -170,7 +170,7 @@ impl Store {
     }
 
     /// Asks the database for its time.
-    pub async fn ask_time(&self) -> Result<Timestamp, StoreError> {
+    pub async fn ask_time(&self) -> StoreResult<Timestamp> {
         let Some(clock) = &self.own_clock else {
             let time = self.one(query!(now!()), column("now_ms")).await?;
             *self.told_time.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), time));
@@ -185,18 +185,18 @@ impl Store {
     }
 
     /// The database's time at this step of a transaction, which may have waited for a lock.
-    pub(super) async fn time_in(&self, tx: &mut Tx) -> Result<Timestamp, sqlx::Error> {
+    pub(super) async fn time_in(&self, tx: &mut Tx) -> sqlx::Result<Timestamp> {
         match &self.own_clock {
             Some(clock) => Ok(clock.now()),
             None => tx.one(query!(now!()), column("now_ms")).await,
         }
     }
 
-    pub(super) async fn begin(&self) -> Result<Tx, StoreError> {
+    pub(super) async fn begin(&self) -> StoreResult<Tx> {
         self.begin_with(LockPatience::Long).await
     }
 
-    pub(super) async fn begin_with(&self, patience: LockPatience) -> Result<Tx, StoreError> {
+    pub(super) async fn begin_with(&self, patience: LockPatience) -> StoreResult<Tx> {
         Ok(self.begin_and(patience, "").await?.0)
     }
 
@@ -207,14 +207,14 @@ impl Store {
         lock: ListLock,
         sale: SaleId,
         reading: &str,
-    ) -> Result<(Tx, Vec<AnyRow>), StoreError> {
+    ) -> StoreResult<(Tx, Vec<AnyRow>)> {
         // The transaction's time is read after the lock is taken.
         let lock = if self.shares_clock() { String::new() } else { format!(" WHERE {} IS NOT NULL", lock.call(sale)) };
         self.begin_and(LockPatience::Long, &format!("{lock}; {reading}")).await
     }
 
     /// Begins a transaction. `rest` is appended to the statement that begins it, which on PostgreSQL selects the time.
-    async fn begin_and(&self, patience: LockPatience, rest: &str) -> Result<(Tx, Vec<AnyRow>), StoreError> {
+    async fn begin_and(&self, patience: LockPatience, rest: &str) -> StoreResult<(Tx, Vec<AnyRow>)> {
         let queue = tokio::time::timeout(QUEUE_TIMEOUT, self.writer.clone().acquire_owned()).await;
         let permit = queue.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(|_| sqlx::Error::PoolClosed)?;
         let begin = match (&self.own_clock, patience) {

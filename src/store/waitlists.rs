@@ -15,7 +15,7 @@ use sqlx::any::AnyRow;
 use crate::accounts::is_closed;
 use crate::mail::notify_all;
 use crate::pool::Connection;
-use crate::{LockPatience, StoreError, Tx, WaitlistStore, column, deposits, pair, row, sales};
+use crate::{LockPatience, StoreResult, Tx, WaitlistStore, column, deposits, pair, row, sales};
 use domain::claim::Claim;
 use domain::{
     Bucket, MailKind, OrderId, OrderStatus, Phase, Sale, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist,
@@ -32,7 +32,7 @@ impl WaitlistStore<'_> {
     /// Begins a segment unless one is running, and locks the row of the waitlist in share mode, so that no account is
     /// called until the end of the transaction. Reads the time after the lock was taken. On SQLite a writing
     /// transaction is alone anyway.
-    async fn share_waitlist(self, tx: &mut Tx, sale: SaleId) -> Result<RunningSegment, sqlx::Error> {
+    async fn share_waitlist(self, tx: &mut Tx, sale: SaleId) -> sqlx::Result<RunningSegment> {
         // Before the lock in share mode: two transactions that have it could not both get this one.
         let over = (self.time_in(tx).await? - waitlist::SEGMENT).as_millisecond();
         let sql = "UPDATE waitlists SET segment_ms = segment_ms WHERE sale_id = $1 AND segment_ms <= $2";
@@ -53,7 +53,7 @@ impl WaitlistStore<'_> {
     /// Locks a waitlist exclusively, so that no account joins or is called until the end of the transaction. Returns
     /// the time after the lock was taken, and the place below which accounts have their turn; `None` if there is no such
     /// waitlist.
-    async fn lock_waitlist(self, tx: &mut Tx, sale: SaleId) -> Result<Option<(Timestamp, i64)>, sqlx::Error> {
+    async fn lock_waitlist(self, tx: &mut Tx, sale: SaleId) -> sqlx::Result<Option<(Timestamp, i64)>> {
         let sql = "UPDATE waitlists SET seed = seed WHERE sale_id = $1 RETURNING segment_ms";
         let Some(began) = tx.optional(query!(sql; sale), column("segment_ms")).await? else { return Ok(None) };
         let now = self.time_in(tx).await?;
@@ -89,7 +89,7 @@ macro_rules! columns {
     };
 }
 
-fn waiter(row: &AnyRow) -> Result<Waiter, sqlx::Error> {
+fn waiter(row: &AnyRow) -> sqlx::Result<Waiter> {
     read!(row => Waiter { user_id, quantity, joined_at: "joined_at_ms", place, state, order_id })
 }
 
@@ -102,51 +102,51 @@ const WAITED: &str = "SELECT COUNT(*) AS accounts, CAST(COALESCE(SUM(quantity), 
 
 #[boxed]
 impl WaitlistStore<'_> {
-    pub async fn waiter(self, sale: SaleId, user: UserId) -> Result<Option<Waiter>, StoreError> {
+    pub async fn waiter(self, sale: SaleId, user: UserId) -> StoreResult<Option<Waiter>> {
         self.optional(query!(OWN; sale, user), waiter).await
     }
 
     /// The places of an account on all waitlists, for its export.
-    pub(crate) async fn waiters_of(self, user: UserId) -> Result<Vec<(SaleId, Waiter)>, StoreError> {
+    pub(crate) async fn waiters_of(self, user: UserId) -> StoreResult<Vec<(SaleId, Waiter)>> {
         let sql = concat!("SELECT sale_id, ", columns!(), " FROM waiters WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, waiter(row)?));
         self.all(query!(sql; user), read).await
     }
 
     /// The waitlists on which an account waits. The one that it joined last comes first.
-    pub async fn waits_of(self, user: UserId, limit: i64) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn waits_of(self, user: UserId, limit: i64) -> StoreResult<Vec<SaleId>> {
         let sql = "SELECT sale_id FROM waiters WHERE user_id = $1 AND state = 'waiting'
              ORDER BY joined_at_ms DESC, sale_id DESC LIMIT $2";
         self.all(query!(sql; user, limit), column("sale_id")).await
     }
 
     /// Accounts that wait before this one, at most [`MAX_COUNTED_WAITERS`].
-    pub async fn waiters_ahead(self, sale: SaleId, of: &Waiter) -> Result<i64, StoreError> {
+    pub async fn waiters_ahead(self, sale: SaleId, of: &Waiter) -> StoreResult<i64> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting'
                AND place <= $2 AND (place < $2 OR user_id < $3) ORDER BY place LIMIT $4) AS ahead";
         self.one(query!(sql; sale, of.place, of.user_id, MAX_COUNTED_WAITERS), column("n")).await
     }
 
     /// Accounts that wait, at most [`MAX_COUNTED_WAITERS`].
-    pub async fn count_waiters(self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn count_waiters(self, sale: SaleId) -> StoreResult<i64> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting'
                ORDER BY place LIMIT $2) AS line";
         self.one(query!(sql; sale, MAX_COUNTED_WAITERS), column("n")).await
     }
 
     /// Whether accounts wait for units of a sale.
-    pub async fn is_waited_for(self, sale: SaleId) -> Result<bool, StoreError> {
+    pub async fn is_waited_for(self, sale: SaleId) -> StoreResult<bool> {
         self.exists(query!("SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting' LIMIT 1"; sale)).await
     }
 
     /// Units of a sale that only accounts on its waitlist get.
-    pub async fn waited_units(self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn waited_units(self, sale: SaleId) -> StoreResult<i64> {
         let now = self.now().await?;
         Ok(waited_units(&mut self.pool.acquire().await?, sale, now).await?)
     }
 
     /// The sales among these for which accounts wait, with their [`waited_units`](WaitlistStore::waited_units).
-    pub async fn waited_for(self, sales: &[SaleId]) -> Result<HashMap<SaleId, i64>, StoreError> {
+    pub async fn waited_for(self, sales: &[SaleId]) -> StoreResult<HashMap<SaleId, i64>> {
         let mut waited = HashMap::new();
         let sql = "SELECT sale_id FROM waitlists WHERE sale_id IN $ids AND EXISTS (SELECT 1 FROM waiters
                WHERE waiters.sale_id = waitlists.sale_id AND state = 'waiting')";
@@ -159,7 +159,7 @@ impl WaitlistStore<'_> {
 
     /// Puts an account on the waitlist of a sale. If it waits already, its place stays. If it left, or its offer is
     /// over, it gets a new place. The caller has found the sale sold out.
-    pub async fn join(self, id: SaleId, user: UserId, quantity: u32) -> Result<WaitOutcome, StoreError> {
+    pub async fn join(self, id: SaleId, user: UserId, quantity: u32) -> StoreResult<WaitOutcome> {
         if let Some(known) = self.waiter(id, user).await?.filter(|known| known.state == WaiterState::Waiting) {
             return Ok(WaitOutcome::Known(known));
         }
@@ -200,7 +200,7 @@ impl WaitlistStore<'_> {
 
     /// Takes an account off the waitlist. Safe to repeat. Returns `false` if the account never was on it. An order that
     /// is on its way still arrives, and can be cancelled.
-    pub async fn leave(self, sale: SaleId, user: UserId) -> Result<bool, StoreError> {
+    pub async fn leave(self, sale: SaleId, user: UserId) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE waiters SET state = 'left' WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'";
         let left = tx.changed(query!(sql; sale, user)).await?;
@@ -214,11 +214,7 @@ impl WaitlistStore<'_> {
 
 /// Units of a sale that only accounts on its waitlist get. In a transaction it is read after the sale's row is locked, so
 /// that it sees every account that joined before a unit came back.
-pub(crate) async fn waited_units(
-    connection: &mut Connection,
-    sale: SaleId,
-    now: Timestamp,
-) -> Result<i64, sqlx::Error> {
+pub(crate) async fn waited_units(connection: &mut Connection, sale: SaleId, now: Timestamp) -> sqlx::Result<i64> {
     let sql = "SELECT segment_ms FROM waitlists WHERE sale_id = $1";
     let began = connection.optional(query!(sql; sale), column("segment_ms")).await?;
     let Some(began) = began else { return Ok(0) };
@@ -226,7 +222,7 @@ pub(crate) async fn waited_units(
     connection.one(query, |row| Ok(waitlist::units_kept(row::get(row, "accounts")?, row::get(row, "units")?))).await
 }
 
-async fn live_order(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<Option<OrderId>, sqlx::Error> {
+async fn live_order(tx: &mut Tx, sale: SaleId, user: UserId) -> sqlx::Result<Option<OrderId>> {
     let sql = "SELECT id FROM orders WHERE sale_id = $1 AND user_id = $2 AND status IN ('unpaid', 'paid')";
     tx.optional(query!(sql; sale, user), column("id")).await
 }
@@ -262,7 +258,7 @@ struct Turn {
     cannot_buy: bool,
 }
 
-fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
+fn turn(row: &AnyRow) -> sqlx::Result<Turn> {
     let order: Option<OrderId> = row::get(row, "order_id")?;
     let live: Option<OrderId> = row::get(row, "live_order")?;
     // A live order with the called id is the offer itself, which is about to be recorded.
@@ -273,7 +269,7 @@ fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
 #[boxed]
 impl WaitlistStore<'_> {
     /// Sales in the stock backend that have a waitlist.
-    pub async fn sales_with_waitlists(self) -> Result<Vec<Sale>, StoreError> {
+    pub async fn sales_with_waitlists(self) -> StoreResult<Vec<Sale>> {
         let sql = select!(
             sales::columns,
             "FROM sales WHERE id IN (SELECT sale_id FROM waitlists) AND retired_at_ms IS NULL AND mode = 'rush'
@@ -283,7 +279,7 @@ impl WaitlistStore<'_> {
     }
 
     /// Records offers whose orders have arrived, and writes messages to their accounts in the same transaction.
-    pub async fn note_offers(self, sale: SaleId) -> Result<OffersMade, StoreError> {
+    pub async fn note_offers(self, sale: SaleId) -> StoreResult<OffersMade> {
         let called = "SELECT 1 FROM waiters JOIN orders ON orders.id = waiters.order_id
              WHERE waiters.sale_id = $1 AND state = 'waiting' AND order_id IS NOT NULL LIMIT 1";
         if !self.exists(query!(called; sale)).await? {
@@ -322,12 +318,7 @@ impl WaitlistStore<'_> {
     /// Calls the first accounts on the waitlist for `free` units, and returns the claims of all accounts that are
     /// called and wait for their order. Accounts that cannot buy are skipped. Accounts of buckets that stand still are
     /// passed over, and stay where they are. A claim has the units that its account wants, as far as they are left.
-    pub async fn call_waiters(
-        self,
-        sale: &Sale,
-        free: i64,
-        standing_still: &[Bucket],
-    ) -> Result<Vec<Claim>, StoreError> {
+    pub async fn call_waiters(self, sale: &Sale, free: i64, standing_still: &[Bucket]) -> StoreResult<Vec<Claim>> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some((now, due_below)) = self.lock_waitlist(&mut tx, sale.id).await? else { return Ok(Vec::new()) };
         let stands_still =
@@ -361,7 +352,7 @@ impl WaitlistStore<'_> {
     }
 
     /// Offers of a sale whose orders are still unpaid, among the latest [`MAX_COUNTED_WAITERS`].
-    pub async fn count_open_offers(self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn count_open_offers(self, sale: SaleId) -> StoreResult<i64> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT order_id FROM waiters WHERE sale_id = $1 AND state = 'offered'
                ORDER BY called_at_ms DESC LIMIT $2) AS latest
              JOIN orders ON orders.id = latest.order_id WHERE status = 'unpaid'";
@@ -370,7 +361,7 @@ impl WaitlistStore<'_> {
 }
 
 /// Accounts that wait in segments that are over, in their order, after this one.
-async fn next_turns(tx: &mut Tx, sale: SaleId, due_below: i64, after: Option<&Turn>) -> Result<Vec<Turn>, sqlx::Error> {
+async fn next_turns(tx: &mut Tx, sale: SaleId, due_below: i64, after: Option<&Turn>) -> sqlx::Result<Vec<Turn>> {
     let sql = "SELECT waiters.user_id, waiters.quantity, place, order_id, deleted_at_ms, blocked_at_ms,
            (SELECT id FROM orders WHERE orders.sale_id = waiters.sale_id AND orders.user_id = waiters.user_id
               AND orders.status IN ('unpaid', 'paid')) AS live_order
@@ -381,14 +372,14 @@ async fn next_turns(tx: &mut Tx, sale: SaleId, due_below: i64, after: Option<&Tu
     tx.all(query!(sql; sale, due_below, place, user, MAX_CALLS), turn).await
 }
 
-async fn call(tx: &mut Tx, sale: SaleId, user: UserId, now: jiff::Timestamp) -> Result<OrderId, sqlx::Error> {
+async fn call(tx: &mut Tx, sale: SaleId, user: UserId, now: jiff::Timestamp) -> sqlx::Result<OrderId> {
     let order = OrderId::new(now);
     let sql = "UPDATE waiters SET order_id = $3, called_at_ms = $4 WHERE sale_id = $1 AND user_id = $2";
     tx.run(query!(sql; sale, user, order, now)).await?;
     Ok(order)
 }
 
-async fn skip(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<(), sqlx::Error> {
+async fn skip(tx: &mut Tx, sale: SaleId, user: UserId) -> sqlx::Result<()> {
     let sql = "UPDATE waiters SET state = 'skipped' WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'";
     tx.run(query!(sql; sale, user)).await
 }

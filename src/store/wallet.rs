@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 use sqlx::any::AnyRow;
 
-use crate::{StoreError, Tx, WalletStore, column, for_rows, pair, row};
+use crate::{StoreResult, Tx, WalletStore, column, for_rows, pair, row};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{OrderId, PacketId, PaymentId, SaleId, UserId};
 
@@ -36,7 +36,7 @@ pub(super) enum Posted {
 ///
 /// # Errors
 /// A transfer is not balanced, or the database failed.
-pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) -> Result<Posted, sqlx::Error> {
+pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) -> sqlx::Result<Posted> {
     if let Some(wrong) = transfers.iter().find(|transfer| !transfer.is_balanced()) {
         return Err(sqlx::Error::Encode(
             format!("the transfer {} is not balanced: {:?}", wrong.id, wrong.moves).into(),
@@ -80,7 +80,7 @@ pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) ->
 /// Transfers to the shop for the money that these transfers bring to deleted accounts, where it could not be spent.
 /// Deletion locks the balance too. So either the deletion is complete here, or it follows these transfers and finds the
 /// money.
-async fn to_deleted_accounts(tx: &mut Tx, transfers: &[&Transfer]) -> Result<Vec<Transfer>, sqlx::Error> {
+async fn to_deleted_accounts(tx: &mut Tx, transfers: &[&Transfer]) -> sqlx::Result<Vec<Transfer>> {
     let received = transfers.iter().flat_map(|transfer| {
         let moves = transfer.moves.iter().filter(|(_, amount)| *amount > 0);
         moves.filter_map(|(account, amount)| Some((*transfer, account.user()?, *amount)))
@@ -98,7 +98,7 @@ async fn to_deleted_accounts(tx: &mut Tx, transfers: &[&Transfer]) -> Result<Vec
 pub(super) struct BusyBalances(BTreeMap<String, i64>);
 
 impl BusyBalances {
-    fn add(&mut self, account: LedgerAccount, change: i128) -> Result<(), sqlx::Error> {
+    fn add(&mut self, account: LedgerAccount, change: i128) -> sqlx::Result<()> {
         let sum = self.0.entry(account.to_string()).or_default();
         *sum = i64::try_from(i128::from(*sum) + change).map_err(|e| sqlx::Error::Encode(e.into()))?;
         Ok(())
@@ -123,7 +123,7 @@ async fn insert_transfers<'a>(
     tx: &mut Tx,
     transfers: impl Iterator<Item = &'a Transfer>,
     now: Timestamp,
-) -> Result<Vec<&'a Transfer>, sqlx::Error> {
+) -> sqlx::Result<Vec<&'a Transfer>> {
     let transfers: Vec<&Transfer> = transfers.collect();
     let sql =
         "INSERT INTO wallet_transfers (id, kind, reference, at_ms) VALUES $rows ON CONFLICT DO NOTHING RETURNING id";
@@ -136,7 +136,7 @@ async fn insert_transfers<'a>(
 pub(super) async fn lock(
     tx: &mut Tx,
     accounts: impl IntoIterator<Item = &String>,
-) -> Result<BTreeMap<String, i64>, sqlx::Error> {
+) -> sqlx::Result<BTreeMap<String, i64>> {
     let accounts: Vec<&String> = accounts.into_iter().collect();
     // This creates the row or updates it without a change. Either way it is locked from here on.
     let sql = "INSERT INTO wallet_balances (account, balance) VALUES $rows
@@ -145,7 +145,7 @@ pub(super) async fn lock(
     tx.all_in(rows, pair("account", "balance")).await
 }
 
-async fn insert_entries(tx: &mut Tx, transfers: &[&Transfer], now: Timestamp) -> Result<(), sqlx::Error> {
+async fn insert_entries(tx: &mut Tx, transfers: &[&Transfer], now: Timestamp) -> sqlx::Result<()> {
     let entries: Vec<(&str, LedgerAccount, i64)> = transfers
         .iter()
         .flat_map(|transfer| transfer.moves.iter().map(|(account, amount)| (transfer.id.as_str(), *account, *amount)))
@@ -155,7 +155,7 @@ async fn insert_entries(tx: &mut Tx, transfers: &[&Transfer], now: Timestamp) ->
 }
 
 /// Writes balances. Their rows exist and are locked.
-async fn set_balances(tx: &mut Tx, balances: &BTreeMap<String, i64>) -> Result<(), sqlx::Error> {
+async fn set_balances(tx: &mut Tx, balances: &BTreeMap<String, i64>) -> sqlx::Result<()> {
     let balances: Vec<(&String, &i64)> = balances.iter().collect();
     let sql = "INSERT INTO wallet_balances (account, balance) VALUES $rows
          ON CONFLICT (account) DO UPDATE SET balance = excluded.balance";
@@ -235,11 +235,11 @@ impl WalletEntry {
 }
 
 /// What a transfer is about. The column has a text, also of ids that are numbers.
-fn reference<T: FromStr>(row: &AnyRow) -> Result<T, sqlx::Error> {
+fn reference<T: FromStr>(row: &AnyRow) -> sqlx::Result<T> {
     row::text(row, "reference")?.parse().map_err(|_| row::undecodable("reference"))
 }
 
-fn entry(row: &AnyRow) -> Result<WalletEntry, sqlx::Error> {
+fn entry(row: &AnyRow) -> sqlx::Result<WalletEntry> {
     let kind: TransferKind = row::get(row, "kind")?;
     let about = match kind {
         TransferKind::TopUp => Some(EntrySubject::Payment { id: reference(row)? }),
@@ -259,7 +259,7 @@ fn entry(row: &AnyRow) -> Result<WalletEntry, sqlx::Error> {
 #[boxed]
 impl WalletStore<'_> {
     /// The balance of an account, in minor units.
-    pub async fn balance(self, account: LedgerAccount) -> Result<i64, StoreError> {
+    pub async fn balance(self, account: LedgerAccount) -> StoreResult<i64> {
         let query = query!("SELECT balance FROM wallet_balances WHERE account = $1"; account);
         Ok(self.optional(query, column("balance")).await?.unwrap_or_default())
     }
@@ -270,7 +270,7 @@ impl WalletStore<'_> {
         account: LedgerAccount,
         before: Option<&EntryCursor>,
         limit: i64,
-    ) -> Result<Vec<WalletEntry>, StoreError> {
+    ) -> StoreResult<Vec<WalletEntry>> {
         let (at, id) = before.map_or((i64::MAX, ""), |cursor| (cursor.at_ms, cursor.id.as_str()));
         let sql = "SELECT e.transfer_id, e.amount, e.at_ms, t.kind, t.reference, o.sale_id
              FROM wallet_entries e JOIN wallet_transfers t ON t.id = e.transfer_id
@@ -301,7 +301,7 @@ mod tests {
     }
 
     /// Posts transfers like a caller: commits unless the balance is too low.
-    async fn posted(store: &Store, transfers: &[Transfer]) -> Result<Posted, sqlx::Error> {
+    async fn posted(store: &Store, transfers: &[Transfer]) -> sqlx::Result<Posted> {
         let mut tx = store.begin().await.unwrap();
         let posted = post(&mut tx, transfers, NOW).await?;
         if posted != Posted::NotEnough {

@@ -26,7 +26,7 @@ use crate::extract::program::caller_id;
 use crate::extract::{MAX_BODY_BYTES, body};
 use crate::{Answer, Code, Problem, Shop};
 use domain::RefundId;
-use store::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState, StoreError};
+use store::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState, StoreResult};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Marks the stored answer in a replay.
@@ -103,7 +103,7 @@ async fn digest(headers: &HeaderMap, content: Body) -> Result<(Body, String), Pr
 }
 
 /// Begins an attempt, or waits a moment for the attempt that is under way.
-async fn begin(shop: &Shop, keyed: &KeyedRequest) -> Result<RequestState, StoreError> {
+async fn begin(shop: &Shop, keyed: &KeyedRequest) -> StoreResult<RequestState> {
     let mut waited = Duration::ZERO;
     loop {
         let state = shop.store.idempotency().begin_request(keyed).await?;
@@ -143,7 +143,7 @@ fn is_done(answer: &Response) -> bool {
 }
 
 /// Logs that an answer could not be stored. It is sent all the same, because the next attempt makes nothing new.
-fn note(attempt: Attempt, result: Result<(), StoreError>) {
+fn note(attempt: Attempt, result: StoreResult<()>) {
     if let Err(error) = result {
         warn!(request = %attempt.request.0, %error, "the answer to a keyed request is not stored; a replay runs again");
     }

@@ -5,7 +5,7 @@ use store::Store;
 
 const USER: &str = "0198c0de-0000-7000-8000-000000000001";
 
-async fn execute(connection: &mut AnyConnection, sql: &str) -> Result<u64, sqlx::Error> {
+async fn execute(connection: &mut AnyConnection, sql: &str) -> sqlx::Result<u64> {
     Ok(sqlx::query(sqlx::AssertSqlSafe(sql)).execute(connection).await?.rows_affected())
 }
 
@@ -31,7 +31,7 @@ async fn fill(connection: &mut AnyConnection) {
 }
 
 #[track_caller]
-fn assert_refused(outcome: Result<u64, sqlx::Error>, what: &str) {
+fn assert_refused(outcome: sqlx::Result<u64>, what: &str) {
     let Err(sqlx::Error::Database(error)) = outcome else { panic!("{what} was accepted: {outcome:?}") };
     let kind = error.kind();
     let by_constraint =

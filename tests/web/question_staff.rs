@@ -4,7 +4,6 @@ use super::*;
 use domain::Locale;
 use store::{AskOutcome, NewQuestion};
 
-
 /// A shop, where mei asked about a sale.
 async fn asked(shop: &TestShop) -> (TestClient<'_>, TestClient<'_>, String, String) {
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);

@@ -2,7 +2,6 @@
 
 use super::*;
 
-
 /// A draft. Returns its address in the API.
 async fn draft(admin: &TestClient<'_>) -> String {
     let sale = json!({"goods_id": admin.new_goods().await, "price": cny(500), "total": 1000,

@@ -6,7 +6,6 @@ use super::security::kind;
 use super::*;
 use domain::Scope;
 
-
 /// A program with a token.
 pub(super) struct TestProgram<'a> {
     visitor: TestClient<'a>,

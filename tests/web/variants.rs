@@ -3,7 +3,6 @@
 use super::goods::{MULTIPART, form};
 use super::*;
 
-
 impl TestClient<'_> {
     async fn add_goods(&self, en: &str) -> String {
         let created =

@@ -191,7 +191,7 @@ impl Export {
     }
 
     /// The next lines; `None` after the last.
-    async fn next_batch(mut self) -> Result<Option<(Vec<JournalLine>, Export)>, StoreError> {
+    async fn next_batch(mut self) -> StoreResult<Option<(Vec<JournalLine>, Export)>> {
         let mut lines = Vec::new();
         while (lines.len() as i64) < BATCH_SIZE
             && let Some(line) = self.next_line().await?
@@ -202,7 +202,7 @@ impl Export {
     }
 
     /// The earliest line that is left.
-    async fn next_line(&mut self) -> Result<Option<JournalLine>, StoreError> {
+    async fn next_line(&mut self) -> StoreResult<Option<JournalLine>> {
         for part in &mut self.parts {
             while let (true, Some(cursor)) = (part.lines.is_empty(), &part.next) {
                 let (lines, next) = self.store.books().journal(part.source, cursor, self.period.to, BATCH_SIZE).await?;

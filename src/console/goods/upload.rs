@@ -165,7 +165,7 @@ const FIELDS: [(&str, &str); 10] = [
 ];
 
 /// Who changed which fields of goods since a version.
-pub async fn changes_since(store: &Store, id: GoodsId, version: i64) -> Result<OtherChanges, StoreError> {
+pub async fn changes_since(store: &Store, id: GoodsId, version: i64) -> StoreResult<OtherChanges> {
     let filter = AuditFilter { subject: format!("goods {id}"), ..AuditFilter::default() };
     Ok(sum_up(&store.audit_log().list(&filter, None, MAX_CHANGES).await?, version))
 }

@@ -26,7 +26,7 @@ pub fn cell(value: Option<impl ToString>) -> String {
 pub fn download<Row: 'static>(
     file_name: &str,
     columns: &'static [Column<Row>],
-    batches: impl Stream<Item = Result<Vec<Row>, StoreError>> + Send + 'static,
+    batches: impl Stream<Item = StoreResult<Vec<Row>>> + Send + 'static,
 ) -> Response {
     let mut head = BYTE_ORDER_MARK.to_vec();
     write_record(&mut head, columns.iter().map(|(name, _)| (*name).to_owned()));

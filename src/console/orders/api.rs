@@ -32,7 +32,7 @@ pub(crate) struct FoundOrderJson {
 }
 
 /// Orders with masked recipients, in the same order.
-pub(crate) async fn found_orders(store: &Store, found: Vec<FoundOrder>) -> Result<Vec<FoundOrderJson>, StoreError> {
+pub(crate) async fn found_orders(store: &Store, found: Vec<FoundOrder>) -> StoreResult<Vec<FoundOrderJson>> {
     let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
     let refunded = store.payments().refunded_amounts(&ids).await?;
     let with_parcel = found.iter().filter(|found| found.parcel.is_some()).map(|found| found.order.id);

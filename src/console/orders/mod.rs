@@ -36,7 +36,7 @@ pub async fn reveal_recipient(
     client: IpAddr,
     order: &Order,
     reason: &str,
-) -> Result<Option<Address>, StoreError> {
+) -> StoreResult<Option<Address>> {
     let recipient = shop.orders.reveal_recipient(staff.actor(), order, reason).await?;
     if recipient.is_some() {
         shop.security.record(SecurityClass::RecipientRevealed, Some(staff.session.user_id), Some(client), "");

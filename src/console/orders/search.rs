@@ -89,7 +89,7 @@ impl OrderSearchQuery {
     }
 
     /// Reads the fields and looks user names up. The inner error lists every wrong field at once.
-    pub async fn read(&self, store: &Store) -> Result<Result<ParsedOrderSearch, Vec<FieldError>>, StoreError> {
+    pub async fn read(&self, store: &Store) -> StoreResult<Result<ParsedOrderSearch, Vec<FieldError>>> {
         let (mut search, names, limit) = match self.parse() {
             Ok(parsed) => parsed,
             Err(errors) => return Ok(Err(errors)),
@@ -230,7 +230,7 @@ pub async fn export(
 }
 
 /// The name of the goods of each sale.
-pub(crate) async fn products(store: &Store, locale: Locale) -> Result<HashMap<SaleId, String>, StoreError> {
+pub(crate) async fn products(store: &Store, locale: Locale) -> StoreResult<HashMap<SaleId, String>> {
     let goods = store.goods().list().await?.into_iter().map(|goods| (goods.id, goods.name.get(locale).to_owned()));
     let names: HashMap<_, _> = goods.collect();
     let sales = store.sales().list().await?.into_iter();
@@ -248,7 +248,7 @@ struct Export {
 
 impl Export {
     /// The next rows; `None` after the last.
-    async fn next_batch(mut self) -> Result<Option<(Vec<Row>, Export)>, StoreError> {
+    async fn next_batch(mut self) -> StoreResult<Option<(Vec<Row>, Export)>> {
         let Some(search) = self.next.take() else { return Ok(None) };
         let mut found = self.store.orders().find(&search, BATCH_SIZE).await?;
         if found.len() as i64 == BATCH_SIZE {

@@ -13,7 +13,7 @@ use domain::spread::{LONG_SPREAD_MS, fair_accounts};
 use domain::wire::wire_enum;
 use domain::{Goods, Locale, Sale, SaleState};
 use engine::stock::heartbeat::ProbeReport;
-use store::StoreError;
+use store::StoreResult;
 
 wire_enum! {
     /// The verdict on one check.
@@ -144,7 +144,7 @@ struct Environment {
 #[boxed]
 impl SalesAdmin {
     /// Evaluates every check, in a fixed order.
-    pub async fn checklist(&self, sale: &Sale) -> Result<Vec<ChecklistItem>, StoreError> {
+    pub async fn checklist(&self, sale: &Sale) -> StoreResult<Vec<ChecklistItem>> {
         let goods = self.store.goods().get(sale.goods_id).await?;
         let now = self.clock.now();
         let environment = self.environment(sale).await?;
@@ -153,7 +153,7 @@ impl SalesAdmin {
         Ok(checks)
     }
 
-    async fn environment(&self, sale: &Sale) -> Result<Environment, StoreError> {
+    async fn environment(&self, sale: &Sale) -> StoreResult<Environment> {
         // A draw has no stock in Redis.
         let probe = self.probe.as_ref().filter(|_| !sale.mode.is_draw());
         let redis = futures::future::OptionFuture::from(probe.map(|probe| probe.read(sale)));

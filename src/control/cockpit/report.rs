@@ -18,7 +18,7 @@ use base::revalidating_cache::{ComputationError, Known, RevalidatingCache};
 use domain::sale_digest::{ArrivalGroup, by_arrival};
 use domain::wire::wire_enum;
 use domain::{AlarmEvent, Money, Sale, SaleDigest, SaleId, SaleState};
-use store::{Store, StoreError, WaitingRoom};
+use store::{Store, StoreError, StoreResult, WaitingRoom};
 
 /// Alarms that a report lists.
 const MAX_ALARMS: i64 = 50;
@@ -125,7 +125,7 @@ impl FigureValue {
 #[boxed]
 impl Cockpit {
     /// The current figures of a sale, together with the figures of its digest.
-    pub async fn report(&self, sale: Sale, read: ReadDigest) -> Result<SaleReport, StoreError> {
+    pub async fn report(&self, sale: Sale, read: ReadDigest) -> StoreResult<SaleReport> {
         let (store, counters) = (&self.sources.store, &self.sources.counter_store);
         let counters = counters.mine(sale.id).plus(&counters.others(sale.id).await?);
         let counts = store.sales().count_orders(sale.id).await?;
@@ -297,13 +297,13 @@ impl Digests {
         }
     }
 
-    fn read(&self, sale: &Sale) -> impl Future<Output = Result<SaleDigest, StoreError>> + use<> {
+    fn read(&self, sale: &Sale) -> impl Future<Output = StoreResult<SaleDigest>> + use<> {
         let (store, clock, sale) = (self.store.clone(), self.clock.clone(), sale.clone());
         async move { store.sales().digest_sale(&sale, clock.now()).await }
     }
 
     /// Stores the digests of sales that are over and have none yet.
-    pub async fn keep(&self) -> Result<(), StoreError> {
+    pub async fn keep(&self) -> StoreResult<()> {
         for sale in self.store.sales().sales_without_digest(BATCH_SIZE).await? {
             let now = self.clock.now();
             let digest = self.store.sales().digest_sale(&sale, now).await?;

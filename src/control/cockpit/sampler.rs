@@ -25,7 +25,7 @@ use domain::{Bucket, SaleId, SaleState};
 use engine::catalogue::Catalogue;
 use engine::pipeline::rabbit::Depths;
 use engine::stock::load::{BucketState, StockCounters};
-use store::{Store, StoreError};
+use store::{Store, StoreResult};
 
 /// How long one engine may take to answer: less than the interval between samples.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(700);
@@ -327,7 +327,7 @@ impl CounterStore {
     }
 
     /// What all other processes have counted, and this process under earlier names.
-    pub(super) async fn others(&self, sale: SaleId) -> Result<CounterSnapshot, StoreError> {
+    pub(super) async fn others(&self, sale: SaleId) -> StoreResult<CounterSnapshot> {
         self.store.sales().counters_of_others(sale, &self.named(sale).0).await
     }
 
@@ -366,7 +366,7 @@ impl CounterStore {
     }
 
     /// Merges the counters of ended processes.
-    pub(super) async fn fold(&self) -> Result<(), StoreError> {
+    pub(super) async fn fold(&self) -> StoreResult<()> {
         let now = self.clock.now();
         let rows = self.store.sales().fold_counters(now - STALE_ROW_AGE, now).await?;
         if rows > 0 {

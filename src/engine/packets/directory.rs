@@ -22,7 +22,7 @@ use base::locked;
 use base::periodic::run_every;
 use domain::packet::{Giver, Packet, PacketState, ShareClaim};
 use domain::{Bucket, PacketId, Page, UserId};
-use store::{PacketClaim, Store, StoreError};
+use store::{PacketClaim, Store, StoreError, StoreResult};
 
 /// How often the list of open packets is read; also the delay until the relay reads the outbox of a new packet.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(500);
@@ -190,7 +190,7 @@ impl PacketDirectory {
 
     /// A packet; `None` when it does not exist. A packet that is not on the list of open ones is looked up in the database,
     /// at most once per [`LOOKUP_TTL`] for any number of concurrent callers.
-    pub async fn find(&self, id: PacketId) -> Result<Option<ListedPacket>, StoreError> {
+    pub async fn find(&self, id: PacketId) -> StoreResult<Option<ListedPacket>> {
         if let Some(listed) = self.open.load().get(&id) {
             self.note_active(listed);
             return Ok(Some(listed.packet.clone()));
@@ -212,7 +212,7 @@ impl PacketDirectory {
     }
 
     /// Brings the list of open packets up to date.
-    pub async fn refresh(&self) -> Result<(), StoreError> {
+    pub async fn refresh(&self) -> StoreResult<()> {
         let mut progress = self.progress.lock().await;
         let began = Instant::now();
         let Some(read) = progress.as_mut().filter(|read| read.read_all.0.elapsed() < FULL_READ_INTERVAL) else {
@@ -236,7 +236,7 @@ impl PacketDirectory {
     async fn excluded_from<'p>(
         &self,
         packets: impl Iterator<Item = &'p Packet>,
-    ) -> Result<HashMap<PacketId, HashSet<UserId>>, StoreError> {
+    ) -> StoreResult<HashMap<PacketId, HashSet<UserId>>> {
         let guarded = packets.filter(|packet| packet.giver == Giver::Shop && packet.state == PacketState::Open);
         let ids: Vec<PacketId> = guarded.map(|packet| packet.id).collect();
         let mut excluded = HashMap::new();
@@ -247,7 +247,7 @@ impl PacketDirectory {
     }
 
     /// Publishes a list with these packets: open ones are added to it, settled ones removed.
-    async fn list(&self, packets: &[Packet], mut list: BTreeMap<PacketId, OpenPacket>) -> Result<(), StoreError> {
+    async fn list(&self, packets: &[Packet], mut list: BTreeMap<PacketId, OpenPacket>) -> StoreResult<()> {
         let before = self.open.load_full();
         let new = packets.iter().filter(|packet| !list.contains_key(&packet.id));
         let mut excluded = self.excluded_from(new).await?;
@@ -303,18 +303,13 @@ pub struct PacketView {
 #[boxed]
 impl Packets {
     /// A packet with names; `None` when it does not exist.
-    pub async fn view(&self, id: PacketId) -> Result<Option<PacketView>, StoreError> {
+    pub async fn view(&self, id: PacketId) -> StoreResult<Option<PacketView>> {
         let Some(packet) = self.parts.store.packets().get(id).await? else { return Ok(None) };
         Ok(self.with_names(vec![packet]).await?.pop())
     }
 
     /// The claims on a packet, latest first. The page begins after the claim on share `before`.
-    pub async fn claims(
-        &self,
-        id: PacketId,
-        before: Option<i64>,
-        limit: usize,
-    ) -> Result<Page<PacketClaim, i64>, StoreError> {
+    pub async fn claims(&self, id: PacketId, before: Option<i64>, limit: usize) -> StoreResult<Page<PacketClaim, i64>> {
         let claims = self.parts.store.packets().claims(id, before, limit as i64 + 1).await?;
         Ok(Page::cut(claims, limit, |claim| claim.claim.share))
     }
@@ -370,7 +365,7 @@ impl Packets {
         Ok(Page::cut(self.with_names(packets).await?, limit, |view| view.packet.id))
     }
 
-    async fn with_names(&self, packets: Vec<Packet>) -> Result<Vec<PacketView>, StoreError> {
+    async fn with_names(&self, packets: Vec<Packet>) -> StoreResult<Vec<PacketView>> {
         let users = packets.iter().flat_map(|p| [p.giver.user(), p.best.map(|(user, _)| user)]).flatten();
         let names = self.parts.store.accounts().usernames(&users.collect::<Vec<_>>()).await?;
         let views = packets.into_iter().map(|packet| PacketView {

@@ -32,7 +32,7 @@ use base::clock::Clock;
 use base::metrics::Metrics;
 use domain::packet::{Packet, PacketPhase, PacketState, Share};
 use domain::{Bucket, PacketId, UserId};
-use store::{ShareGrant, StopOutcome, Store, StoreError};
+use store::{ShareGrant, StopOutcome, Store, StoreError, StoreResult};
 
 /// Claims on settled packets that may query the database at the same time. Further ones are refused as `Overloaded`.
 const MAX_SETTLED_LOOKUPS: usize = 4;
@@ -246,7 +246,7 @@ impl Packets {
     }
 
     /// The user's share, also before the claim reaches the database. `None` as well if the backend does not answer.
-    pub async fn share_of(&self, user: UserId, packet: &Packet) -> Result<Option<Share>, StoreError> {
+    pub async fn share_of(&self, user: UserId, packet: &Packet) -> StoreResult<Option<Share>> {
         if let Some(claim) = self.parts.store.packets().claim_of(packet.id, user).await? {
             return Ok(Some(claim.share()));
         }
@@ -262,7 +262,7 @@ impl Packets {
     }
 
     /// Expires a packet now, for the staff. Data control then settles it and returns the unclaimed rest.
-    pub async fn stop(&self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
+    pub async fn stop(&self, id: PacketId, actor: &str) -> StoreResult<StopOutcome> {
         let stopped = self.parts.store.packets().stop(id, actor).await?;
         if let (StopOutcome::Done(packet), Some(packet_sync)) = (&stopped, &self.parts.packet_sync)
             && let Err(error) = packet_sync.apply_expiry(packet).await
@@ -279,7 +279,7 @@ impl Packets {
 }
 
 /// Turns a failure of the database into a refusal that the client retries.
-fn or_overloaded<T>(result: Result<T, StoreError>) -> Result<T, ClaimRefusal> {
+fn or_overloaded<T>(result: StoreResult<T>) -> Result<T, ClaimRefusal> {
     result.map_err(|error| {
         warn!(%error, "cannot read a packet from the database; the claim is refused as overloaded");
         ClaimRefusal::Overloaded

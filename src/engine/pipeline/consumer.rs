@@ -17,7 +17,7 @@ use base::periodic::{Backoff, RETRY_DELAY, restart_on_error};
 use domain::bucket::Owner;
 use domain::packet::ShareClaim;
 use domain::{OutboxItem, Reservation};
-use store::{HeldUnits, PersistedClaim, PersistedOrder, Store, StoreError};
+use store::{HeldUnits, PersistedClaim, PersistedOrder, Store, StoreError, StoreResult};
 
 /// Orders that make a batch full: four large outbox entries. The last message of a batch may exceed it by 255.
 const MAX_BATCH: usize = 1024;
@@ -156,7 +156,7 @@ impl Persister {
     ///
     /// # Errors
     /// The database does not work. Persist the batch again.
-    pub async fn persist(&self, items: &[OutboxItem]) -> Result<Persisted, StoreError> {
+    pub async fn persist(&self, items: &[OutboxItem]) -> StoreResult<Persisted> {
         let (alone, common): (Vec<OutboxItem>, Vec<OutboxItem>) =
             items.iter().partition(|item| self.backoff.is_failing(&item.owner()));
         let mut persisted = self.persist_each_owner(&alone).await?;
@@ -178,7 +178,7 @@ impl Persister {
 
     /// Persists the items of each sale and packet on their own. A sale or packet whose next attempt is not due is
     /// postponed.
-    async fn persist_each_owner(&self, items: &[OutboxItem]) -> Result<Persisted, StoreError> {
+    async fn persist_each_owner(&self, items: &[OutboxItem]) -> StoreResult<Persisted> {
         let mut by_owner: BTreeMap<Owner, Vec<OutboxItem>> = BTreeMap::new();
         for item in items {
             by_owner.entry(item.owner()).or_default().push(*item);
@@ -208,7 +208,7 @@ impl Persister {
         Ok(persisted)
     }
 
-    async fn persist_owner(&self, items: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
+    async fn persist_owner(&self, items: &[OutboxItem]) -> StoreResult<Vec<OutboxItem>> {
         match self.persist_batch(items).await {
             Err(error) if error.blames_the_data() => {
                 warn!(%error, orders = items.len(), "the database refused a batch; trying its orders one by one");
@@ -218,7 +218,7 @@ impl Persister {
         }
     }
 
-    async fn persist_singly(&self, items: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
+    async fn persist_singly(&self, items: &[OutboxItem]) -> StoreResult<Vec<OutboxItem>> {
         let mut invalid = Vec::new();
         for item in items {
             match self.persist_batch(std::slice::from_ref(item)).await {
@@ -240,7 +240,7 @@ impl Persister {
         Ok(invalid)
     }
 
-    async fn persist_batch(&self, items: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
+    async fn persist_batch(&self, items: &[OutboxItem]) -> StoreResult<Vec<OutboxItem>> {
         let started = Instant::now();
         let (orders, claims) = OutboxItem::partition(items);
         let mut invalid = Vec::new();
@@ -255,7 +255,7 @@ impl Persister {
         Ok(invalid)
     }
 
-    async fn persist_claims(&self, claims: &[ShareClaim]) -> Result<Vec<OutboxItem>, StoreError> {
+    async fn persist_claims(&self, claims: &[ShareClaim]) -> StoreResult<Vec<OutboxItem>> {
         let outcomes = self.store.packets().persist_claims(claims).await?;
         let mut invalid = Vec::new();
         for (claim, outcome) in claims.iter().zip(outcomes) {
@@ -274,7 +274,7 @@ impl Persister {
         Ok(invalid)
     }
 
-    async fn persist_orders(&self, orders: &[Reservation]) -> Result<Vec<OutboxItem>, StoreError> {
+    async fn persist_orders(&self, orders: &[Reservation]) -> StoreResult<Vec<OutboxItem>> {
         let outcomes = self.store.orders().persist_orders(orders, self.payment_window).await?;
         let mut invalid = Vec::new();
         let mut ended = Vec::new();

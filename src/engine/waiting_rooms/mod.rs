@@ -30,7 +30,7 @@ use domain::{
     WaitingRoomSeed,
 };
 use places::{Gathered, Gathering, HANDED_OVER_AFTER, JoinDecision, Joins};
-use store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError};
+use store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError, StoreResult};
 
 /// How often the state of waiting rooms is read. The button in caches has the same age.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
@@ -204,7 +204,7 @@ impl WaitingRooms {
 
     /// The full place for one that Redis has given and that may not be in the database yet. `None` for a sale without a
     /// waiting room.
-    async fn gathered_place(&self, sale: SaleId, given: GatheredPlace) -> Result<Option<WaitingRoomPlace>, StoreError> {
+    async fn gathered_place(&self, sale: SaleId, given: GatheredPlace) -> StoreResult<Option<WaitingRoomPlace>> {
         let GatheredPlace { entry, joined_at, .. } = given;
         let followed = self.lines.load().get(&sale).map(|published| published.seed);
         let seed = match followed {
@@ -237,7 +237,7 @@ impl WaitingRooms {
 
     /// Whether Redis gave, or may have given, places that are not rows yet. A process that has just begun asks the
     /// database.
-    async fn may_be_gathered(&self, sale: SaleId) -> Result<bool, StoreError> {
+    async fn may_be_gathered(&self, sale: SaleId) -> StoreResult<bool> {
         let followed = self.lines.load().get(&sale).map(|published| published.gathered.is_some());
         match followed {
             Some(known) => Ok(known),
@@ -308,7 +308,7 @@ impl WaitingRooms {
 
     /// Reads the state of all waiting rooms. A state that cannot change by itself, because the waiting room does not
     /// open soon or the sale is over, is read again only if it is older than `resting`.
-    pub async fn read_lines(&self, resting: Duration) -> Result<(), StoreError> {
+    pub async fn read_lines(&self, resting: Duration) -> StoreResult<()> {
         let sales: Vec<_> = self.catalogue.active().into_iter().filter_map(|id| self.catalogue.known(id)).collect();
         let sales: Vec<_> = sales.iter().filter(|known| known.sale.mode.is_waiting_room()).collect();
         if sales.is_empty() && self.lines.load().is_empty() {
@@ -334,7 +334,7 @@ impl WaitingRooms {
         sale: &Sale,
         now: Timestamp,
         before: Option<&PublishedLine>,
-    ) -> Result<Option<PublishedLine>, StoreError> {
+    ) -> StoreResult<Option<PublishedLine>> {
         let Some(plan) = sale.mode.waiting_room_plan() else { return Ok(None) };
         let Some(room) = self.store.waiting_rooms().get(sale.id).await? else { return Ok(None) };
         let Some(sale) = self.store.sales().get(sale.id).await? else { return Ok(None) };

@@ -35,7 +35,7 @@ use base::signing::Cipher;
 use base::signing::ShopSecret;
 use domain::mail::{PUBLIC_KEY_BYTES, PushKeys};
 use domain::{MailAddress, MailKind};
-use store::{Mail, PushSubscription, Store, StoreError};
+use store::{Mail, PushSubscription, Store, StoreResult};
 use words::{fill, text};
 
 /// Messages per step. A popular sale has many reminders.
@@ -70,7 +70,7 @@ impl Pusher {
     }
 
     /// Encrypts the shop's key at push services with the current secret, if it was encrypted with the other one.
-    pub async fn re_encrypt_key(&self) -> Result<(), StoreError> {
+    pub async fn re_encrypt_key(&self) -> StoreResult<()> {
         if self.store.push().push_key().await?.is_some() {
             self.keys.load().await?;
         }
@@ -78,7 +78,7 @@ impl Pusher {
     }
 
     /// Sends a bounded number of messages that are due. Returns the number of attempts.
-    pub async fn step(&self) -> Result<usize, StoreError> {
+    pub async fn step(&self) -> StoreResult<usize> {
         let due = self.store.mail().pushes_due(MAX_PUSHES).await?;
         if due.is_empty() {
             return Ok(0);
@@ -251,15 +251,15 @@ impl VapidKeys {
     }
 
     /// The public half in the form that browsers take.
-    pub async fn public(&self) -> Result<String, StoreError> {
+    pub async fn public(&self) -> StoreResult<String> {
         Ok(self.load().await?.public_text())
     }
 
-    async fn load(&self) -> Result<Arc<VapidKey>, StoreError> {
+    async fn load(&self) -> StoreResult<Arc<VapidKey>> {
         self.loaded.get_or_try_init(|| self.read()).await.cloned()
     }
 
-    async fn read(&self) -> Result<Arc<VapidKey>, StoreError> {
+    async fn read(&self) -> StoreResult<Arc<VapidKey>> {
         loop {
             let Some(encrypted) = self.store.push().push_key().await? else {
                 let new = VapidKey::generate().and_then(|document| self.cipher.encrypt(CONTEXT, &document));

@@ -29,7 +29,7 @@ use base::metrics::Metrics;
 use base::signing::Cipher;
 use base::signing::ShopSecret;
 use domain::event::{self, EndpointState, EventChoice};
-use store::{AttemptResult, DueEvent, Endpoint, Followed, NextStep, Store, StoreError};
+use store::{AttemptResult, DueEvent, Endpoint, Followed, NextStep, Store, StoreResult};
 
 /// What one request may take, and the part of an answer that staff can read.
 const LIMITS: Limits = Limits { timeout: Duration::from_secs(5), answer: 1024 };
@@ -74,7 +74,7 @@ impl Webhooks {
     }
 
     /// Makes the events of what happened, and sees to it that each endpoint with due events is served.
-    pub async fn step(self: &Arc<Self>) -> Result<(), StoreError> {
+    pub async fn step(self: &Arc<Self>) -> StoreResult<()> {
         for _ in 0..MAX_PAGES {
             match self.store.events().follow().await? {
                 Followed::Nobody => {
@@ -114,7 +114,7 @@ impl Webhooks {
     }
 
     /// Sends what is due at an endpoint, until nothing is or the time is over.
-    async fn send_due(&self, id: &str) -> Result<(), StoreError> {
+    async fn send_due(&self, id: &str) -> StoreResult<()> {
         let began = Instant::now();
         while began.elapsed() < WORKER_TIME {
             let Some(endpoint) = self.store.events().endpoint(id).await? else { break };
@@ -140,7 +140,7 @@ impl Webhooks {
     }
 
     /// Makes one attempt, unless another process does.
-    async fn attempt(&self, endpoint: &Endpoint, secrets: &[Secret], event: &DueEvent) -> Result<(), StoreError> {
+    async fn attempt(&self, endpoint: &Endpoint, secrets: &[Secret], event: &DueEvent) -> StoreResult<()> {
         if !self.store.events().claim(&endpoint.id, event, ATTEMPT_TIMEOUT).await? {
             return Ok(());
         }
@@ -177,7 +177,7 @@ impl Webhooks {
     }
 
     /// The secrets that sign now, the newest first; empty if the newest cannot be decrypted.
-    async fn signing_secrets(&self, of: &Endpoint) -> Result<Vec<Secret>, StoreError> {
+    async fn signing_secrets(&self, of: &Endpoint) -> StoreResult<Vec<Secret>> {
         let now = self.store.now().await?;
         let previous = of.previous.as_ref().filter(|(_, until)| *until > now).map(|(secret, _)| secret);
         let Some(secret) = self.decrypt(of, &of.secret) else { return Ok(Vec::new()) };
@@ -187,7 +187,7 @@ impl Webhooks {
 
     /// Finds secrets of endpoints that were encrypted with the shop's other secret and encrypts them with the current
     /// one. Returns how many. May run in several processes at once.
-    pub async fn re_encrypt_secrets(&self) -> Result<u64, StoreError> {
+    pub async fn re_encrypt_secrets(&self) -> StoreResult<u64> {
         let mut changed = 0;
         for Endpoint { id, secret, previous, .. } in self.store.events().endpoints().await? {
             for old in std::iter::once(secret).chain(previous.map(|(secret, _)| secret)) {
@@ -205,7 +205,7 @@ impl Webhooks {
     }
 
     /// The secret of an endpoint, for staff; `None` if it cannot be decrypted. The audit log says who read it.
-    pub async fn reveal(&self, of: &Endpoint, actor: &str) -> Result<Option<Secret>, StoreError> {
+    pub async fn reveal(&self, of: &Endpoint, actor: &str) -> StoreResult<Option<Secret>> {
         let secret = self.decrypt(of, &of.secret);
         if secret.is_some() {
             self.store.events().log_secret_read(of, actor).await?;
@@ -214,12 +214,7 @@ impl Webhooks {
     }
 
     /// Adds an endpoint that is on; `None` if there are too many.
-    pub async fn add(
-        &self,
-        url: String,
-        choice: EventChoice,
-        actor: &str,
-    ) -> Result<Option<(Endpoint, Secret)>, StoreError> {
+    pub async fn add(&self, url: String, choice: EventChoice, actor: &str) -> StoreResult<Option<(Endpoint, Secret)>> {
         let (id, secret) = (Uuid::now_v7().to_string(), Secret::random());
         let Some(encrypted) = self.cipher.encrypt(id.as_bytes(), secret.bytes()) else { return Ok(None) };
         let created_at = self.store.now().await?;
@@ -229,7 +224,7 @@ impl Webhooks {
     }
 
     /// Gives an endpoint a new secret. For a day events are signed with both.
-    pub async fn rotate(&self, of: &Endpoint, actor: &str) -> Result<Option<Secret>, StoreError> {
+    pub async fn rotate(&self, of: &Endpoint, actor: &str) -> StoreResult<Option<Secret>> {
         let secret = Secret::random();
         let Some(encrypted) = self.cipher.encrypt(of.id.as_bytes(), secret.bytes()) else { return Ok(None) };
         let until = self.store.now().await? + PREVIOUS_SECRET_LIFETIME;

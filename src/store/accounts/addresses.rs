@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::{AccountStore, StoreError, Tx, column, expect_version};
+use crate::{AccountStore, StoreError, StoreResult, Tx, column, expect_version};
 use domain::{Address, AddressId, UserId};
 
 /// Addresses in one user's address book.
@@ -64,7 +64,7 @@ column_list!(columns: "id, recipient, phone, country, region, city, line1, line2
 /// Selects one address of a user.
 const ONE: &str = select!(columns, "FROM addresses WHERE user_id = $1 AND id = $2");
 
-fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
+fn saved(row: &AnyRow) -> sqlx::Result<SavedAddress> {
     let address = read!(row => Address { recipient, phone, country, region, city, line1, line2, postal_code })?;
     read!(row => SavedAddress { id, is_default, address = address })
 }
@@ -72,13 +72,13 @@ fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
 #[boxed]
 impl AccountStore<'_> {
     /// A user's addresses, the default one first, then the newest.
-    pub async fn addresses_of(self, user: UserId) -> Result<Vec<SavedAddress>, StoreError> {
+    pub async fn addresses_of(self, user: UserId) -> StoreResult<Vec<SavedAddress>> {
         let sql = select!(columns, "FROM addresses WHERE user_id = $1 ORDER BY is_default DESC, id DESC");
         self.all(query!(sql; user), saved).await
     }
 
     /// An address, if it is this user's.
-    pub async fn address(self, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, StoreError> {
+    pub async fn address(self, user: UserId, id: AddressId) -> StoreResult<Option<SavedAddress>> {
         self.optional(query!(ONE; user, id), saved).await
     }
 
@@ -111,7 +111,7 @@ impl AccountStore<'_> {
     }
 
     /// Makes an address the default. Returns `false` if it is not this user's.
-    pub async fn set_default_address(self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
+    pub async fn set_default_address(self, user: UserId, id: AddressId) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         tx.lock_kept_user(user).await?;
         if !tx.exists(query!("SELECT 1 FROM addresses WHERE user_id = $1 AND id = $2"; user, id)).await? {
@@ -132,11 +132,11 @@ impl AccountStore<'_> {
     }
 }
 
-async fn count(tx: &mut Tx, user: UserId) -> Result<i64, sqlx::Error> {
+async fn count(tx: &mut Tx, user: UserId) -> sqlx::Result<i64> {
     tx.one(query!("SELECT COUNT(*) AS n FROM addresses WHERE user_id = $1"; user), column("n")).await
 }
 
-async fn add(tx: &mut Tx, user: UserId, address: &Address, now: Timestamp) -> Result<AddressId, sqlx::Error> {
+async fn add(tx: &mut Tx, user: UserId, address: &Address, now: Timestamp) -> sqlx::Result<AddressId> {
     let id = AddressId(Uuid::now_v7());
     let sql = "INSERT INTO addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code,
            is_default, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)";
@@ -145,7 +145,7 @@ async fn add(tx: &mut Tx, user: UserId, address: &Address, now: Timestamp) -> Re
     Ok(id)
 }
 
-async fn read(tx: &mut Tx, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, sqlx::Error> {
+async fn read(tx: &mut Tx, user: UserId, id: AddressId) -> sqlx::Result<Option<SavedAddress>> {
     tx.optional(query!(ONE; user, id), saved).await
 }
 
@@ -155,7 +155,7 @@ async fn expect(tx: &mut Tx, user: UserId, edit: &AddressEdit) -> Result<(), Add
     expect_version(present.version(), edit.versions.as_deref(), AddressRefusal::ChangedMeanwhile)
 }
 
-async fn change(tx: &mut Tx, id: AddressId, address: &Address) -> Result<(), sqlx::Error> {
+async fn change(tx: &mut Tx, id: AddressId, address: &Address) -> sqlx::Result<()> {
     let sql =
         "UPDATE addresses SET recipient = $2, phone = $3, country = $4, region = $5, city = $6, line1 = $7, line2 = $8,
            postal_code = $9 WHERE id = $1";
@@ -164,7 +164,7 @@ async fn change(tx: &mut Tx, id: AddressId, address: &Address) -> Result<(), sql
 }
 
 /// Makes `id` the default address; without `id`, the newest one if there is no default.
-async fn set_default(tx: &mut Tx, user: UserId, id: Option<AddressId>) -> Result<(), sqlx::Error> {
+async fn set_default(tx: &mut Tx, user: UserId, id: Option<AddressId>) -> sqlx::Result<()> {
     if let Some(id) = id {
         let clear = "UPDATE addresses SET is_default = 0 WHERE user_id = $1 AND id <> $2 AND is_default = 1";
         tx.run(query!(clear; user, id)).await?;

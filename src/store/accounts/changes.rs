@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
 use crate::accounts::{self, contacts, key, log_own_change, sessions};
-use crate::{AccountStore, NewSession, Revocation, StoreError, Tx, User, expect_version, is_outdated, mail};
+use crate::{
+    AccountStore, NewSession, Revocation, StoreError, StoreResult, Tx, User, expect_version, is_outdated, mail,
+};
 use domain::{AuditAction, MailKind, Role, UserId};
 
 /// Why an account was not changed.
@@ -107,7 +109,7 @@ impl AccountStore<'_> {
         password_hash: &str,
         keep: Option<(&User, NewSession)>,
         now: Timestamp,
-    ) -> Result<(Revocation, Option<NewSession>), StoreError> {
+    ) -> StoreResult<(Revocation, Option<NewSession>)> {
         let mut tx = self.begin().await?;
         let number = sessions::next_number(&mut tx).await?;
         let sql = "UPDATE users SET password_hash = $2, must_change_password = 0,
@@ -127,7 +129,7 @@ impl AccountStore<'_> {
     }
 
     /// The user has to choose another password before anything else.
-    pub async fn require_new_password(self, id: UserId) -> Result<(), StoreError> {
+    pub async fn require_new_password(self, id: UserId) -> StoreResult<()> {
         self.run(query!("UPDATE users SET must_change_password = 1 WHERE id = $1"; id)).await
     }
 
@@ -251,7 +253,7 @@ async fn check_allowed(
 }
 
 /// Sends mail to the account's address about a change that its owner usually makes.
-async fn tell(tx: &mut Tx, before: &User, change: &AccountChange) -> Result<(), sqlx::Error> {
+async fn tell(tx: &mut Tx, before: &User, change: &AccountChange) -> sqlx::Result<()> {
     let kind = match change {
         AccountChange::ResetSecondFactor if before.second_factor.is_some() => MailKind::SecondFactorOff,
         AccountChange::ResetPassword { .. } => MailKind::PasswordChanged,
@@ -261,7 +263,7 @@ async fn tell(tx: &mut Tx, before: &User, change: &AccountChange) -> Result<(), 
     mail::notify(tx, before.id, kind, json!({})).await
 }
 
-async fn apply(tx: &mut Tx, id: UserId, change: &AccountChange, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn apply(tx: &mut Tx, id: UserId, change: &AccountChange, now: Timestamp) -> sqlx::Result<()> {
     let id = id.to_string();
     let query = match change {
         AccountChange::Block { reason } => {
@@ -299,19 +301,19 @@ pub struct StaffPolicy {
     pub version: i64,
 }
 
-fn policy(row: &AnyRow) -> Result<StaffPolicy, sqlx::Error> {
+fn policy(row: &AnyRow) -> sqlx::Result<StaffPolicy> {
     read!(row => StaffPolicy { second_factor_required, version })
 }
 
 #[boxed]
 impl AccountStore<'_> {
-    pub async fn staff_policy(self) -> Result<StaffPolicy, StoreError> {
+    pub async fn staff_policy(self) -> StoreResult<StaffPolicy> {
         let sql = "SELECT second_factor_required, version FROM staff_policy WHERE id = 1";
         self.one(query!(sql), policy).await
     }
 
     /// Requires a second factor if no account has this name. Returns whether it did.
-    pub async fn require_second_factor_without(self, username: &str) -> Result<bool, StoreError> {
+    pub async fn require_second_factor_without(self, username: &str) -> StoreResult<bool> {
         let sql = "UPDATE staff_policy SET second_factor_required = 1, version = version + 1
                    WHERE id = 1 AND NOT EXISTS (SELECT 1 FROM users WHERE username_key = $1)";
         Ok(self.changed(query!(sql; key(username))).await? == 1)
@@ -324,7 +326,7 @@ impl AccountStore<'_> {
         actor: &Actor,
         versions: Option<&[i64]>,
         required: bool,
-    ) -> Result<Option<StaffPolicy>, StoreError> {
+    ) -> StoreResult<Option<StaffPolicy>> {
         let mut tx = self.begin().await?;
         // This locks the row.
         let next =

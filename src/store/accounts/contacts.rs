@@ -8,7 +8,7 @@ use sqlx::any::AnyRow;
 use crate::accounts::{self, credentials, log_own_change, sessions};
 use crate::mail::{NewMail, notify, write};
 use crate::{
-    AccountChangeRefusal, AccountStore, Actor, CredentialStore, Revocation, SessionRow, StoreError, Tx, User, column,
+    AccountChangeRefusal, AccountStore, Actor, CredentialStore, Revocation, SessionRow, StoreResult, Tx, User, column,
     row,
 };
 use domain::{AuditAction, Locale, MailAddress, MailKind, Role, UserId};
@@ -34,7 +34,7 @@ pub struct RegistrationDevice<'a> {
     pub address: &'a str,
 }
 
-fn contact(row: &AnyRow) -> Result<RegistrationContact, sqlx::Error> {
+fn contact(row: &AnyRow) -> sqlx::Result<RegistrationContact> {
     let address = row::text(row, "address")?;
     read!(row => RegistrationContact {
         id, challenge, address = MailAddress::parse(&address).ok_or_else(|| row::undecodable("address"))?, locale,
@@ -46,7 +46,7 @@ fn contact(row: &AnyRow) -> Result<RegistrationContact, sqlx::Error> {
 impl AccountStore<'_> {
     /// Stores an address for a challenge and sends the link to it. Links to earlier addresses become invalid. If the
     /// address is verified for an account, the account's owner gets a notice instead.
-    pub async fn enter_contact(self, new: &RegistrationContact) -> Result<(), StoreError> {
+    pub async fn enter_contact(self, new: &RegistrationContact) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         let sql =
             "INSERT INTO registration_contacts (id, challenge, address, locale, expires_at_ms) VALUES ($1, $2, $3, $4, $5)
@@ -62,7 +62,7 @@ impl AccountStore<'_> {
     }
 
     /// The address that was entered last with a challenge, until an account is registered with it.
-    pub async fn contact_of(self, id: &str) -> Result<Option<RegistrationContact>, StoreError> {
+    pub async fn contact_of(self, id: &str) -> StoreResult<Option<RegistrationContact>> {
         let sql = "SELECT id, challenge, address, locale, verified_at_ms, expires_at_ms FROM registration_contacts
              WHERE id = $1";
         self.optional(query!(sql; id), contact).await
@@ -70,14 +70,14 @@ impl AccountStore<'_> {
 
     /// Records that the owner of an address has confirmed it. Returns `false` if another address was entered since, or
     /// if an account was registered with it.
-    pub async fn verify_contact(self, id: &str, address: &MailAddress) -> Result<bool, StoreError> {
+    pub async fn verify_contact(self, id: &str, address: &MailAddress) -> StoreResult<bool> {
         let sql = "UPDATE registration_contacts SET verified_at_ms = COALESCE(verified_at_ms, $3)
              WHERE id = $1 AND address = $2";
         Ok(self.changed(query!(sql; id, address.as_str(), self.now().await?)).await? == 1)
     }
 
     /// Deletes addresses of expired challenges, which are refused anyway.
-    pub async fn purge_contacts(self) -> Result<(), StoreError> {
+    pub async fn purge_contacts(self) -> StoreResult<()> {
         self.run(query!("DELETE FROM registration_contacts WHERE expires_at_ms <= $1"; self.now().await?)).await
     }
 }
@@ -89,7 +89,7 @@ pub(super) async fn hand_over(
     user: &User,
     contact: &RegistrationContact,
     device: RegistrationDevice<'_>,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let sql = "DELETE FROM registration_contacts WHERE id = $1 AND address = $2 AND verified_at_ms IS NOT NULL";
     if tx.changed(query!(sql; &contact.id, contact.address.as_str())).await? == 0 {
         return Ok(false);
@@ -120,26 +120,26 @@ pub struct AccountMail {
     pub recovery: i64,
 }
 
-fn account_mail(row: &AnyRow) -> Result<AccountMail, sqlx::Error> {
+fn account_mail(row: &AnyRow) -> sqlx::Result<AccountMail> {
     read!(row => AccountMail { address, verified_at: "verified_at_ms", pending, locale, recovery })
 }
 
 #[boxed]
 impl AccountStore<'_> {
-    pub async fn mail_of(self, user: UserId) -> Result<Option<AccountMail>, StoreError> {
+    pub async fn mail_of(self, user: UserId) -> StoreResult<Option<AccountMail>> {
         let sql = "SELECT address, verified_at_ms, pending, locale, recovery FROM mail_addresses WHERE user_id = $1";
         self.optional(query!(sql; user), account_mail).await
     }
 
     /// The account for which an address is verified.
-    pub async fn user_with_address(self, address: &MailAddress) -> Result<Option<UserId>, StoreError> {
+    pub async fn user_with_address(self, address: &MailAddress) -> StoreResult<Option<UserId>> {
         let query = query!("SELECT user_id FROM mail_addresses WHERE address_key = $1"; address.key());
         self.optional(query, column("user_id")).await
     }
 
     /// Stores an address until it is verified, and sends it the link for this. If it is verified for another account,
     /// the owner of this account gets a notice instead.
-    pub async fn enter_address(self, user: UserId, new: &MailAddress, locale: Locale) -> Result<(), StoreError> {
+    pub async fn enter_address(self, user: UserId, new: &MailAddress, locale: Locale) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
         let sql = "INSERT INTO mail_addresses (user_id, pending, verification, locale) VALUES ($1, $2, 1, $3)
@@ -162,7 +162,7 @@ impl AccountStore<'_> {
         address: &MailAddress,
         number: i64,
         sessions: &[SessionRow],
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         tx.lock_user(user.id).await?;
         let sql = "SELECT 1 FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
@@ -182,7 +182,7 @@ impl AccountStore<'_> {
     }
 
     /// Removes both addresses of an account. The verified one gets a notice.
-    pub async fn remove_address(self, user: &User) -> Result<(), StoreError> {
+    pub async fn remove_address(self, user: &User) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         tx.lock_user(user.id).await?;
         notify(&mut tx, user.id, MailKind::AddressChanged, json!({})).await?;
@@ -198,7 +198,7 @@ impl AccountStore<'_> {
 
 /// Sends a notice that an address was entered again to the account for which it is verified, unless this is the asking
 /// account. Returns whether there is such an account.
-async fn tell_holder(tx: &mut Tx, address: &MailAddress, asking: Option<UserId>) -> Result<bool, sqlx::Error> {
+async fn tell_holder(tx: &mut Tx, address: &MailAddress, asking: Option<UserId>) -> sqlx::Result<bool> {
     let sql = "SELECT user_id, address, locale FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
     let asking = asking.map(|user| user.to_string()).unwrap_or_default();
     let notice = |row: &AnyRow| {
@@ -224,14 +224,14 @@ pub enum StaffRecovery {
 impl CredentialStore<'_> {
     /// Sends the link of a new recovery, or a code that logs in, to the verified address of an account, in this language.
     /// Earlier links and codes become invalid. Returns `false` if the account has no verified address.
-    pub async fn send_access(self, user: UserId, kind: MailKind, locale: Locale) -> Result<bool, StoreError> {
+    pub async fn send_access(self, user: UserId, kind: MailKind, locale: Locale) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let sent = send_access(&mut tx, user, kind, Some(locale)).await?;
         tx.commit_and(sent).await
     }
 
     /// Ends the link or the code with this number. `false` if it was used, or is not the latest.
-    pub async fn spend_access(self, user: UserId, number: i64) -> Result<bool, StoreError> {
+    pub async fn spend_access(self, user: UserId, number: i64) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let spent = spend_access(&mut tx, user, number).await?;
         tx.commit_and(spent).await
@@ -273,7 +273,7 @@ impl CredentialStore<'_> {
         number: i64,
         password_hash: &str,
         now: Timestamp,
-    ) -> Result<Option<Revocation>, StoreError> {
+    ) -> StoreResult<Option<Revocation>> {
         let mut tx = self.begin().await?;
         let revocation = sessions::next_number(&mut tx).await?;
         // The second factor must still be the one that was checked.
@@ -293,7 +293,7 @@ impl CredentialStore<'_> {
 }
 
 /// Sends a link or a code that opens the account. Without `locale` the message is in the account's language.
-async fn send_access(tx: &mut Tx, user: UserId, kind: MailKind, locale: Option<Locale>) -> Result<bool, sqlx::Error> {
+async fn send_access(tx: &mut Tx, user: UserId, kind: MailKind, locale: Option<Locale>) -> sqlx::Result<bool> {
     tx.lock_user(user).await?;
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1, locale = COALESCE($2, locale)
          WHERE user_id = $1 AND address IS NOT NULL RETURNING recovery";
@@ -303,13 +303,13 @@ async fn send_access(tx: &mut Tx, user: UserId, kind: MailKind, locale: Option<L
     Ok(true)
 }
 
-async fn spend_access(tx: &mut Tx, user: UserId, number: i64) -> Result<bool, sqlx::Error> {
+async fn spend_access(tx: &mut Tx, user: UserId, number: i64) -> sqlx::Result<bool> {
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1
          WHERE user_id = $1 AND recovery = $2 AND address IS NOT NULL";
     Ok(tx.changed(query!(sql; user, number)).await? > 0)
 }
 
 /// Makes links and codes invalid, because the password was changed in another way.
-pub(super) async fn end_links(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
+pub(super) async fn end_links(tx: &mut Tx, user: UserId) -> sqlx::Result<()> {
     tx.run(query!("UPDATE mail_addresses SET recovery = recovery + 1 WHERE user_id = $1"; user)).await
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::accounts::{log_own_change, sessions, spend};
 use crate::{
-    AccountStore, CredentialStore, NewSession, Revocation, SessionRow, StoreError, Tx, User, column, mail, pair, row,
+    AccountStore, CredentialStore, NewSession, Revocation, SessionRow, StoreResult, Tx, User, column, mail, pair, row,
 };
 use base::rate_limit::CellRate;
 use domain::network::Network;
@@ -30,7 +30,7 @@ impl CredentialStore<'_> {
         recovery: &[String],
         keep: Uuid,
         now: Timestamp,
-    ) -> Result<Vec<Revocation>, StoreError> {
+    ) -> StoreResult<Vec<Revocation>> {
         let mut tx = self.begin().await?;
         let ended = sessions::end_others(&mut tx, user.id, keep, now).await?;
         let id = user.id.to_string();
@@ -48,12 +48,7 @@ impl CredentialStore<'_> {
     }
 
     /// Removes the secret and the recovery codes. Ends all sessions but `keep`.
-    pub async fn remove_second_factor(
-        self,
-        user: &User,
-        keep: Uuid,
-        now: Timestamp,
-    ) -> Result<Vec<Revocation>, StoreError> {
+    pub async fn remove_second_factor(self, user: &User, keep: Uuid, now: Timestamp) -> StoreResult<Vec<Revocation>> {
         let mut tx = self.begin().await?;
         let ended = sessions::end_others(&mut tx, user.id, keep, now).await?;
         let id = user.id.to_string();
@@ -68,7 +63,7 @@ impl CredentialStore<'_> {
     }
 
     /// The encrypted secrets of users after `after`, by id. Reads the table of users along its key.
-    pub async fn second_factors(self, after: Option<UserId>, limit: i64) -> Result<Vec<(UserId, String)>, StoreError> {
+    pub async fn second_factors(self, after: Option<UserId>, limit: i64) -> StoreResult<Vec<(UserId, String)>> {
         let sql =
             "SELECT id, second_factor FROM users WHERE id > $1 AND second_factor IS NOT NULL ORDER BY id LIMIT $2";
         let after = after.map(|user| user.to_string()).unwrap_or_default();
@@ -76,19 +71,19 @@ impl CredentialStore<'_> {
     }
 
     /// Replaces an encrypted secret if it is still `old`. Returns `false` if it was changed or removed.
-    pub async fn replace_second_factor(self, user: UserId, old: &str, new: &str) -> Result<bool, StoreError> {
+    pub async fn replace_second_factor(self, user: UserId, old: &str, new: &str) -> StoreResult<bool> {
         let sql = "UPDATE users SET second_factor = $3 WHERE id = $1 AND second_factor = $2";
         Ok(self.changed(query!(sql; user, old, new)).await? == 1)
     }
 
     /// Marks a time step and all earlier ones as used. Returns `false` if it was used before.
-    pub async fn consume_code_step(self, user: UserId, step: i64) -> Result<bool, StoreError> {
+    pub async fn consume_code_step(self, user: UserId, step: i64) -> StoreResult<bool> {
         let sql = "UPDATE users SET second_factor_step = $2 WHERE id = $1 AND second_factor_step < $2";
         Ok(self.changed(query!(sql; user, step)).await? == 1)
     }
 
     /// Deletes a recovery code, and sends mail to the account's address. Returns `false` if there is no such code.
-    pub async fn consume_recovery_code(self, user: UserId, hash: &str) -> Result<bool, StoreError> {
+    pub async fn consume_recovery_code(self, user: UserId, hash: &str) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         if tx.changed(query!("DELETE FROM recovery_codes WHERE user_id = $1 AND hash = $2"; user, hash)).await? == 0 {
             return Ok(false);
@@ -97,7 +92,7 @@ impl CredentialStore<'_> {
         tx.commit_and(true).await
     }
 
-    pub async fn recovery_codes_left(self, user: UserId) -> Result<i64, StoreError> {
+    pub async fn recovery_codes_left(self, user: UserId) -> StoreResult<i64> {
         self.one(query!("SELECT COUNT(*) AS n FROM recovery_codes WHERE user_id = $1"; user), column("n")).await
     }
 }
@@ -157,7 +152,7 @@ pub enum PasskeyUse {
 
 column_list!(columns: "id, user_id, credential_id, public_key, sign_count, name, created_at_ms, used_at_ms");
 
-fn passkey(row: &AnyRow) -> Result<Passkey, sqlx::Error> {
+fn passkey(row: &AnyRow) -> sqlx::Result<Passkey> {
     read!(row => Passkey {
         id, user_id, credential_id, public_key,
         sign_count = u32::try_from(row::int(row, "sign_count")?).unwrap_or(u32::MAX), name, created_at: "created_at_ms",
@@ -168,12 +163,12 @@ fn passkey(row: &AnyRow) -> Result<Passkey, sqlx::Error> {
 #[boxed]
 impl CredentialStore<'_> {
     /// The passkeys of a user, the oldest first.
-    pub async fn passkeys_of(self, user: UserId) -> Result<Vec<Passkey>, StoreError> {
+    pub async fn passkeys_of(self, user: UserId) -> StoreResult<Vec<Passkey>> {
         let sql = select!(columns, "FROM passkeys WHERE user_id = $1 ORDER BY id");
         self.all(query!(sql; user), passkey).await
     }
 
-    pub async fn passkey_of_credential(self, credential_id: &str) -> Result<Option<Passkey>, StoreError> {
+    pub async fn passkey_of_credential(self, credential_id: &str) -> StoreResult<Option<Passkey>> {
         let sql = select!(columns, "FROM passkeys WHERE credential_id = $1");
         self.optional(query!(sql; credential_id), passkey).await
     }
@@ -184,7 +179,7 @@ impl CredentialStore<'_> {
         user: &User,
         new: &Passkey,
         challenge: &AnsweredChallenge,
-    ) -> Result<PasskeyAddition, StoreError> {
+    ) -> StoreResult<PasskeyAddition> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let id = user.id.to_string();
@@ -211,7 +206,7 @@ impl CredentialStore<'_> {
     }
 
     /// Removes a passkey of a user. Returns `false` if the user has no such passkey.
-    pub async fn remove_passkey(self, user: &User, id: Uuid) -> Result<bool, StoreError> {
+    pub async fn remove_passkey(self, user: &User, id: Uuid) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         if tx.changed(query!("DELETE FROM passkeys WHERE user_id = $1 AND id = $2"; user.id, id)).await? == 0 {
@@ -227,7 +222,7 @@ impl CredentialStore<'_> {
         id: Uuid,
         sign_count: u32,
         challenge: &AnsweredChallenge,
-    ) -> Result<PasskeyUse, StoreError> {
+    ) -> StoreResult<PasskeyUse> {
         let mut tx = self.begin().await?;
         let now = tx.now.as_millisecond();
         // Locks the row, so that two uses at once compare their counters one after the other.
@@ -265,7 +260,7 @@ pub struct GuessLimitReached {
 #[boxed]
 impl CredentialStore<'_> {
     /// Adds a guess to each of the counts. If one of them allows no more, adds it to none.
-    pub async fn take_guess(self, counts: &[GuessCount]) -> Result<Option<GuessLimitReached>, StoreError> {
+    pub async fn take_guess(self, counts: &[GuessCount]) -> StoreResult<Option<GuessLimitReached>> {
         let mut tx = self.begin().await?;
         for (place, count) in counts.iter().enumerate() {
             let ahead = match count.rate.charge(lock_count(&mut tx, &count.key).await?) {
@@ -278,7 +273,7 @@ impl CredentialStore<'_> {
     }
 
     /// Takes a guess out of each of the counts.
-    pub async fn give_back_guess(self, counts: &[GuessCount]) -> Result<(), StoreError> {
+    pub async fn give_back_guess(self, counts: &[GuessCount]) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         for count in counts {
             let sql = "UPDATE guesses SET restored_at_ms = restored_at_ms - $2 WHERE key = $1";
@@ -288,7 +283,7 @@ impl CredentialStore<'_> {
     }
 
     /// Deletes counts that have their full allowance.
-    pub async fn purge_guesses(self) -> Result<(), StoreError> {
+    pub async fn purge_guesses(self) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         tx.run(query!("DELETE FROM guesses WHERE restored_at_ms <= $1"; tx.now)).await?;
         Ok(tx.commit().await?)
@@ -296,7 +291,7 @@ impl CredentialStore<'_> {
 }
 
 /// The milliseconds until a count is zero. Locks the count's row, so that parallel attempts come one after the other.
-pub(super) async fn lock_count(tx: &mut Tx, key: &str) -> Result<u64, sqlx::Error> {
+pub(super) async fn lock_count(tx: &mut Tx, key: &str) -> sqlx::Result<u64> {
     let now = tx.now.as_millisecond();
     let sql = "INSERT INTO guesses (key, restored_at_ms) VALUES ($1, $2)
          ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING restored_at_ms";
@@ -305,7 +300,7 @@ pub(super) async fn lock_count(tx: &mut Tx, key: &str) -> Result<u64, sqlx::Erro
 }
 
 /// Sets a count so that it is zero after this many milliseconds.
-pub(super) async fn set_count(tx: &mut Tx, key: &str, ahead_ms: i64) -> Result<(), sqlx::Error> {
+pub(super) async fn set_count(tx: &mut Tx, key: &str, ahead_ms: i64) -> sqlx::Result<()> {
     let until = tx.now.as_millisecond().saturating_add(ahead_ms);
     tx.run(query!("UPDATE guesses SET restored_at_ms = $2 WHERE key = $1"; key, until)).await
 }
@@ -322,7 +317,7 @@ fn site(address: &str) -> String {
 }
 
 /// Remembers the device of a new session. If it is a new device, sends mail to the account's address.
-pub(super) async fn note_device(tx: &mut Tx, user: UserId, session: &NewSession) -> Result<(), sqlx::Error> {
+pub(super) async fn note_device(tx: &mut Tx, user: UserId, session: &NewSession) -> sqlx::Result<()> {
     if !tx.exists(query!("SELECT 1 FROM mail_addresses WHERE user_id = $1 AND address IS NOT NULL"; user)).await? {
         return Ok(());
     }
@@ -334,7 +329,7 @@ pub(super) async fn note_device(tx: &mut Tx, user: UserId, session: &NewSession)
 }
 
 /// Remembers the devices of sessions that exist when an address is verified.
-pub(super) async fn remember_devices(tx: &mut Tx, user: UserId, sessions: &[SessionRow]) -> Result<(), sqlx::Error> {
+pub(super) async fn remember_devices(tx: &mut Tx, user: UserId, sessions: &[SessionRow]) -> sqlx::Result<()> {
     for session in sessions {
         remember_device(tx, user, &session.agent, &session.address).await?;
     }
@@ -342,12 +337,7 @@ pub(super) async fn remember_devices(tx: &mut Tx, user: UserId, sessions: &[Sess
 }
 
 /// Remembers a device. Returns whether it is new.
-pub(super) async fn remember_device(
-    tx: &mut Tx,
-    user: UserId,
-    agent: &str,
-    address: &str,
-) -> Result<bool, sqlx::Error> {
+pub(super) async fn remember_device(tx: &mut Tx, user: UserId, agent: &str, address: &str) -> sqlx::Result<bool> {
     let (user, now) = (user.to_string(), tx.now.as_millisecond());
     let seen = "UPDATE known_devices SET seen_at_ms = $4 WHERE user_id = $1 AND agent = $2 AND network = $3";
     let new = "INSERT INTO known_devices (user_id, agent, network, seen_at_ms) VALUES ($1, $2, $3, $4)
@@ -362,7 +352,7 @@ pub(super) async fn remember_device(
 
 impl AccountStore<'_> {
     /// The known devices of an account, for its export.
-    pub(super) async fn known_devices_for_export(self, user: UserId) -> Result<Vec<Value>, StoreError> {
+    pub(super) async fn known_devices_for_export(self, user: UserId) -> StoreResult<Vec<Value>> {
         let sql = "SELECT agent, network, seen_at_ms FROM known_devices WHERE user_id = $1 ORDER BY agent, network";
         let read = |row: &AnyRow| {
             let (agent, network) = (row::text(row, "agent")?, row::text(row, "network")?);
@@ -371,7 +361,7 @@ impl AccountStore<'_> {
         self.all(query!(sql; user), read).await
     }
 
-    pub(crate) async fn purge_known_devices(self, now: Timestamp) -> Result<(), StoreError> {
+    pub(crate) async fn purge_known_devices(self, now: Timestamp) -> StoreResult<()> {
         self.run(query!("DELETE FROM known_devices WHERE seen_at_ms < $1"; now - KEEP_DEVICES)).await
     }
 }

@@ -8,7 +8,7 @@ use crate::accounts::{self, sessions, tombstone};
 use crate::packets::claims::UNCLAIMED;
 use crate::{
     AccountStore, Deposit, EntryCursor, FoundQuestion, Mail, PartialRefund, PaymentRecord, Revocation, SessionRow,
-    StoreError, Tx, WalletEntry, column, deposits, reminders, wallet,
+    StoreResult, Tx, WalletEntry, column, deposits, reminders, wallet,
 };
 use domain::invoice::Invoice;
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
@@ -23,7 +23,7 @@ impl AccountStore<'_> {
     /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, places in
     /// waiting rooms, entries of draws, waitlists, reminders, subscribed browsers, groups and invitations of sales,
     /// links, questions, saved views, sessions, and passkeys without their keys. `None` if there is no such account.
-    pub async fn export_of(self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
+    pub async fn export_of(self, id: UserId, now: Timestamp) -> StoreResult<Option<Value>> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
         Ok(Some(json!({
             "exported_at": now,
@@ -63,7 +63,7 @@ impl AccountStore<'_> {
         })))
     }
 
-    async fn mail_for_export(self, id: UserId) -> Result<Value, StoreError> {
+    async fn mail_for_export(self, id: UserId) -> StoreResult<Value> {
         let mail = self.mail_of(id).await?;
         let message = |mail: Mail| {
             json!({
@@ -80,7 +80,7 @@ impl AccountStore<'_> {
         }))
     }
 
-    async fn orders_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+    async fn orders_for_export(self, id: UserId) -> StoreResult<Vec<Value>> {
         let mut exported = Vec::new();
         let mut before = None;
         loop {
@@ -107,13 +107,13 @@ impl AccountStore<'_> {
         }
     }
 
-    async fn packets_given_for_export(self, id: UserId) -> Result<Value, StoreError> {
+    async fn packets_given_for_export(self, id: UserId) -> StoreResult<Value> {
         let page =
             |before: Option<Packet>| async move { self.packets().given(Giver::User(id), before.as_ref(), PAGE).await };
         Ok(list(all_pages(page, Packet::clone).await?, packet_json))
     }
 
-    async fn packets_received_for_export(self, id: UserId) -> Result<Value, StoreError> {
+    async fn packets_received_for_export(self, id: UserId) -> StoreResult<Value> {
         let page = |before| self.packets().received(id, before, PAGE);
         let claims = all_pages(page, |(claim, packet)| (claim.claimed_at, packet.id)).await?;
         Ok(list(claims, |(claim, packet)| {
@@ -124,7 +124,7 @@ impl AccountStore<'_> {
         }))
     }
 
-    async fn questions_for_export(self, id: UserId) -> Result<Value, StoreError> {
+    async fn questions_for_export(self, id: UserId) -> StoreResult<Value> {
         let page = |before| self.questions().questions_of(id, before, PAGE);
         let questions = all_pages(page, |found| found.question.id).await?;
         Ok(list(questions, |FoundQuestion { question, .. }| {
@@ -136,7 +136,7 @@ impl AccountStore<'_> {
         }))
     }
 
-    async fn eligibility_for_export(self, id: UserId) -> Result<Value, StoreError> {
+    async fn eligibility_for_export(self, id: UserId) -> StoreResult<Value> {
         let groups = list(
             self.eligibility().all_groups_of(id).await?,
             |(sale, group, at)| json!({"sale_id": sale, "kind": group.kind, "digest": group.digest, "claimed_at": at}),
@@ -146,7 +146,7 @@ impl AccountStore<'_> {
         Ok(json!({"groups": groups, "invitations": invitations}))
     }
 
-    async fn entries_for_export(self, id: UserId) -> Result<Value, StoreError> {
+    async fn entries_for_export(self, id: UserId) -> StoreResult<Value> {
         let page = |before: Option<EntryCursor>| async move {
             self.wallet().entries(LedgerAccount::User(id), before.as_ref(), PAGE).await
         };
@@ -155,10 +155,10 @@ impl AccountStore<'_> {
 }
 
 /// The rows of all pages. A page begins after the cursor of the last row of the page before.
-async fn all_pages<T, C, F: Future<Output = Result<Vec<T>, StoreError>>>(
+async fn all_pages<T, C, F: Future<Output = StoreResult<Vec<T>>>>(
     mut page: impl FnMut(Option<C>) -> F,
     cursor: impl Fn(&T) -> C,
-) -> Result<Vec<T>, StoreError> {
+) -> StoreResult<Vec<T>> {
     let (mut all, mut before) = (Vec::new(), None);
     loop {
         let rows = page(before).await?;
@@ -304,12 +304,7 @@ pub enum DeletionOutcome {
 impl AccountStore<'_> {
     /// Deletes all personal data of an account and keeps the row to which its orders belong. With `give_up` the balance
     /// of the wallet goes to the shop, and so does money that returns later from open packets ([`wallet`]).
-    pub async fn delete_account(
-        self,
-        id: UserId,
-        give_up: bool,
-        now: Timestamp,
-    ) -> Result<DeletionOutcome, StoreError> {
+    pub async fn delete_account(self, id: UserId, give_up: bool, now: Timestamp) -> StoreResult<DeletionOutcome> {
         let mut tx = self.begin().await?;
         let number = sessions::next_number(&mut tx).await?;
         let Some(user) = accounts::read(&mut tx, id).await?.filter(|user| user.deleted_at.is_none()) else {
@@ -373,7 +368,7 @@ impl AccountStore<'_> {
 
 /// Empties the wallet. Returns `false` if it has a balance, or money in open packets, that is not given up. Packets are
 /// funded from the balance, so they are read once it is locked.
-async fn empty_wallet(tx: &mut Tx, id: UserId, give_up: bool, now: Timestamp) -> Result<bool, sqlx::Error> {
+async fn empty_wallet(tx: &mut Tx, id: UserId, give_up: bool, now: Timestamp) -> sqlx::Result<bool> {
     let account = LedgerAccount::User(id);
     let held = deposits::of_user(tx, id).await?;
     deposits::mark_returned(tx, &held).await?;

@@ -20,7 +20,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::pool::Connection;
-use crate::{AFTER_ALL, AccountStore, StoreError, Tx, column, escaped_pattern, linked_accounts, pair, row};
+use crate::{AFTER_ALL, AccountStore, StoreResult, Tx, column, escaped_pattern, linked_accounts, pair, row};
 use contacts::{RegistrationContact, RegistrationDevice};
 use credentials::{lock_count, set_count};
 use domain::{AuditAction, LinkDigest, Role, UserId};
@@ -119,7 +119,7 @@ column_list!(columns: "id, username, password_hash, role, created_at_ms, logged_
     version,
     (SELECT COUNT(*) FROM passkeys WHERE passkeys.user_id = users.id) AS passkeys");
 
-fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
+fn user(row: &AnyRow) -> sqlx::Result<User> {
     read!(row => User {
         id, username, password_hash, role, created_at: "created_at_ms", logged_in_at: "logged_in_at_ms",
         blocked_at: "blocked_at_ms", blocked_reason, deleted_at: "deleted_at_ms", must_change_password,
@@ -128,7 +128,7 @@ fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
 }
 
 /// Whether the account in a row with these two columns of `users` is deleted or blocked, and so cannot buy.
-pub(super) fn is_closed(row: &AnyRow) -> Result<bool, sqlx::Error> {
+pub(super) fn is_closed(row: &AnyRow) -> sqlx::Result<bool> {
     Ok(row::has(row, "deleted_at_ms")? || row::has(row, "blocked_at_ms")?)
 }
 
@@ -144,7 +144,7 @@ pub(super) fn tombstone(username: &str) -> String {
 }
 
 /// Logs a change that staff make to their own account. Changes by shoppers are not logged.
-async fn log_own_change(tx: &mut Tx, user: &User, action: AuditAction, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn log_own_change(tx: &mut Tx, user: &User, action: AuditAction, now: Timestamp) -> sqlx::Result<()> {
     if !user.role.is_staff() {
         return Ok(());
     }
@@ -154,7 +154,7 @@ async fn log_own_change(tx: &mut Tx, user: &User, action: AuditAction, now: Time
 #[boxed]
 impl AccountStore<'_> {
     /// Adds an account. Returns `false` if the name is taken, also by a deleted account.
-    pub async fn add_user(self, user: &User) -> Result<bool, StoreError> {
+    pub async fn add_user(self, user: &User) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let added = add(&mut tx, user).await?;
         tx.commit_and(added).await
@@ -167,7 +167,7 @@ impl AccountStore<'_> {
         user: &User,
         links: &[LinkDigest],
         contact: Option<(&RegistrationContact, RegistrationDevice<'_>)>,
-    ) -> Result<RegisterOutcome, StoreError> {
+    ) -> StoreResult<RegisterOutcome> {
         let mut tx = self.begin().await?;
         if !add(&mut tx, user).await? {
             return Ok(RegisterOutcome::NameTaken);
@@ -182,27 +182,22 @@ impl AccountStore<'_> {
     }
 
     /// The names of users. Deleted users are missing.
-    pub async fn usernames(self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
+    pub async fn usernames(self, ids: &[UserId]) -> StoreResult<HashMap<UserId, String>> {
         let sql = "SELECT id, username FROM users WHERE id IN $ids";
         self.all_of(sql, &[], ids, pair("id", "username")).await
     }
 
-    pub async fn user_named(self, username: &str) -> Result<Option<User>, StoreError> {
+    pub async fn user_named(self, username: &str) -> StoreResult<Option<User>> {
         self.optional(query!(select!(columns, "FROM users WHERE username_key = $1"); key(username)), user).await
     }
 
-    pub async fn user(self, id: UserId) -> Result<Option<User>, StoreError> {
+    pub async fn user(self, id: UserId) -> StoreResult<Option<User>> {
         Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
     /// Accounts after the account `before`, without the accounts of rehearsals, in the order of the search. A search
     /// for a name reads the accounts whose name begins like it along the index of names.
-    pub async fn find_users(
-        self,
-        search: &UserSearch,
-        before: Option<UserId>,
-        limit: i64,
-    ) -> Result<Vec<User>, StoreError> {
+    pub async fn find_users(self, search: &UserSearch, before: Option<UserId>, limit: i64) -> StoreResult<Vec<User>> {
         let after_name = "username_key > COALESCE((SELECT username_key FROM users WHERE id = $2), '')";
         let (condition, order) = match search {
             UserSearch::Id(id) => return Ok(self.user(*id).await?.into_iter().collect()),
@@ -234,13 +229,13 @@ impl AccountStore<'_> {
     }
 
     /// The accounts of all staff.
-    pub async fn staff(self) -> Result<Vec<User>, StoreError> {
+    pub async fn staff(self) -> StoreResult<Vec<User>> {
         let sql = select!(columns, "FROM users WHERE role <> 'user' ORDER BY id");
         self.all(query!(sql), user).await
     }
 }
 
-pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
+pub(super) async fn add(tx: &mut Tx, user: &User) -> sqlx::Result<bool> {
     let sql = "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, must_change_password,
            password_expires_at_ms)
          SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT)
@@ -250,7 +245,7 @@ pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
     Ok(tx.changed(query).await? == 1)
 }
 
-pub(super) async fn read(connection: &mut Connection, id: UserId) -> Result<Option<User>, sqlx::Error> {
+pub(super) async fn read(connection: &mut Connection, id: UserId) -> sqlx::Result<Option<User>> {
     let sql = select!(columns, "FROM users WHERE id = $1");
     connection.optional(query!(sql; id), user).await
 }
@@ -267,7 +262,7 @@ pub struct ExternalAccount {
     pub is_closed: bool,
 }
 
-fn account(row: &AnyRow) -> Result<ExternalAccount, sqlx::Error> {
+fn account(row: &AnyRow) -> sqlx::Result<ExternalAccount> {
     read!(row => ExternalAccount {
         id, since: "created_at_ms", is_verified: "external_verified", is_closed = is_closed(row)?,
     })
@@ -276,7 +271,7 @@ fn account(row: &AnyRow) -> Result<ExternalAccount, sqlx::Error> {
 #[boxed]
 impl AccountStore<'_> {
     /// The account with this id at the other shop.
-    pub async fn external(self, external_id: &str) -> Result<Option<ExternalAccount>, StoreError> {
+    pub async fn external(self, external_id: &str) -> StoreResult<Option<ExternalAccount>> {
         let sql = "SELECT id, created_at_ms, external_verified, blocked_at_ms, deleted_at_ms FROM users
              WHERE external_id = $1";
         self.optional(query!(sql; external_id), account).await
@@ -285,7 +280,7 @@ impl AccountStore<'_> {
     /// Adds the account of a customer, or changes what the other shop says about it. `new` has the id of a new account.
     /// Returns whether it is new. No one can sign in by the name of the account: its password is no hash, and no name
     /// that a shopper may choose has a colon.
-    pub async fn put_external(self, external_id: &str, new: &ExternalAccount) -> Result<bool, StoreError> {
+    pub async fn put_external(self, external_id: &str, new: &ExternalAccount) -> StoreResult<bool> {
         let name = format!("ext:{external_id}");
         let sql = "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, external_id,
                external_verified) VALUES ($1, $2, $2, 'none', $3, $4, $5, $6) ON CONFLICT DO NOTHING";
@@ -323,7 +318,7 @@ pub enum CountOutcome {
 #[boxed]
 impl AccountStore<'_> {
     /// The present counts, in the order of `of`.
-    pub async fn registrations(self, of: &[RegistrationCount]) -> Result<Vec<u64>, StoreError> {
+    pub async fn registrations(self, of: &[RegistrationCount]) -> StoreResult<Vec<u64>> {
         let now = self.now().await?.as_millisecond();
         let mut counts = Vec::with_capacity(of.len());
         for count in of {
@@ -340,7 +335,7 @@ impl AccountStore<'_> {
         of: &[RegistrationCount],
         is_enough: impl Fn(&[u64]) -> bool,
         proof: Option<(&str, Timestamp)>,
-    ) -> Result<CountOutcome, StoreError> {
+    ) -> StoreResult<CountOutcome> {
         let mut tx = self.begin().await?;
         let mut counts = Vec::with_capacity(of.len());
         for count in of {
@@ -361,20 +356,20 @@ impl AccountStore<'_> {
     }
 
     /// Marks what works once as spent until it expires. Returns `false` if it was spent before.
-    pub async fn spend(self, id: &str, expires_at: Timestamp) -> Result<bool, StoreError> {
+    pub async fn spend(self, id: &str, expires_at: Timestamp) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let is_first = spend(&mut tx, id, expires_at).await?;
         tx.commit_and(is_first).await
     }
 
     /// Deletes expired challenges, which are refused anyway.
-    pub async fn purge_spent_proofs(self) -> Result<(), StoreError> {
+    pub async fn purge_spent_proofs(self) -> StoreResult<()> {
         self.run(query!("DELETE FROM spent_proofs WHERE expires_at_ms <= $1"; self.now().await?)).await
     }
 }
 
 /// Marks a challenge as spent until it expires. Returns `false` if it was spent before.
-async fn spend(tx: &mut Tx, challenge: &str, expires_at: Timestamp) -> Result<bool, sqlx::Error> {
+async fn spend(tx: &mut Tx, challenge: &str, expires_at: Timestamp) -> sqlx::Result<bool> {
     let sql = "INSERT INTO spent_proofs (id, expires_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     Ok(tx.changed(query!(sql; challenge, expires_at)).await? == 1)
 }

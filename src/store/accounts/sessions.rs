@@ -10,7 +10,7 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use super::credentials;
-use crate::{SessionStore, StoreError, Tx, User, bound, column, padded};
+use crate::{SessionStore, StoreResult, Tx, User, bound, column, padded};
 use domain::{AuditAction, UserId};
 
 /// A new session.
@@ -47,14 +47,14 @@ pub struct Revocation {
     pub number: i64,
 }
 
-fn revocation(row: &AnyRow) -> Result<Revocation, sqlx::Error> {
+fn revocation(row: &AnyRow) -> sqlx::Result<Revocation> {
     read!(row => Revocation { subject, revoked_until: "dead_until_ms", number })
 }
 
 #[boxed]
 impl SessionStore<'_> {
     /// Opens a session if the account has not changed since its password was checked. Log-ins of staff are logged.
-    pub async fn open_session(self, user: &User, session: &NewSession) -> Result<bool, StoreError> {
+    pub async fn open_session(self, user: &User, session: &NewSession) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         // This locks the row. So a block or a new password either comes before and is seen here, or comes after and
         // ends this session.
@@ -74,7 +74,7 @@ impl SessionStore<'_> {
     }
 
     /// Sessions of a user that have not expired, the latest first.
-    pub async fn sessions_of(self, user: UserId, now: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
+    pub async fn sessions_of(self, user: UserId, now: Timestamp) -> StoreResult<Vec<SessionRow>> {
         let sql = "SELECT id, created_at_ms, seen_at_ms, address, agent FROM sessions
              WHERE user_id = $1 AND expires_at_ms > $2 ORDER BY seen_at_ms DESC, id DESC LIMIT 200";
         self.all(
@@ -85,18 +85,18 @@ impl SessionStore<'_> {
     }
 
     /// When a session was last used, in the database's time, as far as it is stored.
-    pub async fn session_last_use(self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn session_last_use(self, session: Uuid) -> StoreResult<Option<Timestamp>> {
         self.optional(query!("SELECT seen_at_ms FROM sessions WHERE id = $1"; session), column("seen_at_ms")).await
     }
 
     /// When the holder of a session last proved to be its owner, in the database's time. `None` if the session has
     /// ended.
-    pub async fn session_proved_at(self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn session_proved_at(self, session: Uuid) -> StoreResult<Option<Timestamp>> {
         self.optional(query!("SELECT proved_at_ms FROM sessions WHERE id = $1"; session), column("proved_at_ms")).await
     }
 
     /// Records that the holder of a session has proved to be its owner. Returns `false` if the session has ended.
-    pub async fn prove_session(self, session: Uuid) -> Result<bool, StoreError> {
+    pub async fn prove_session(self, session: Uuid) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let proved = tx.changed(query!("UPDATE sessions SET proved_at_ms = $2 WHERE id = $1"; session, tx.now)).await?;
         tx.commit_and(proved == 1).await
@@ -106,7 +106,7 @@ impl SessionStore<'_> {
     /// transaction. The count of revocations is locked first. Otherwise this could deadlock with another process that
     /// has the same sessions, or with the end of all sessions of a user, because a statement with many rows locks them
     /// in an order that only the database knows.
-    pub async fn sessions_seen(self, seen: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
+    pub async fn sessions_seen(self, seen: &[(Uuid, Timestamp)]) -> StoreResult<()> {
         let mut sorted = seen.to_vec();
         sorted.sort_unstable();
         for chunk in padded(&sorted) {
@@ -126,7 +126,7 @@ impl SessionStore<'_> {
     }
 
     /// Ends one session. A cookie that was issued without a row for its session is revoked as well.
-    pub async fn end_session(self, session: Uuid, now: Timestamp) -> Result<Revocation, StoreError> {
+    pub async fn end_session(self, session: Uuid, now: Timestamp) -> StoreResult<Revocation> {
         let mut tx = self.begin().await?;
         let number = next_number(&mut tx).await?;
         tx.run(query!("DELETE FROM sessions WHERE id = $1"; session)).await?;
@@ -135,7 +135,7 @@ impl SessionStore<'_> {
     }
 
     /// Ends all sessions of a user.
-    pub async fn end_sessions(self, user: UserId, now: Timestamp) -> Result<Revocation, StoreError> {
+    pub async fn end_sessions(self, user: UserId, now: Timestamp) -> StoreResult<Revocation> {
         let mut tx = self.begin().await?;
         let number = next_number(&mut tx).await?;
         let ended = end_all(&mut tx, number, user, now).await?;
@@ -143,13 +143,13 @@ impl SessionStore<'_> {
     }
 
     /// Revocations after `number`, in order.
-    pub async fn revocations(self, number: i64, limit: i64) -> Result<Vec<Revocation>, StoreError> {
+    pub async fn revocations(self, number: i64, limit: i64) -> StoreResult<Vec<Revocation>> {
         let sql = "SELECT subject, dead_until_ms, number FROM revocations WHERE number > $1 ORDER BY number LIMIT $2";
         self.all(query!(sql; number, limit), revocation).await
     }
 
     /// Deletes expired sessions, and revocations of cookies that have expired. `lifetime` is the lifetime of a cookie.
-    pub async fn purge_sessions(self, now: Timestamp, lifetime: SignedDuration) -> Result<(), StoreError> {
+    pub async fn purge_sessions(self, now: Timestamp, lifetime: SignedDuration) -> StoreResult<()> {
         let past = now.saturating_sub(lifetime).unwrap_or(Timestamp::MIN);
         let mut tx = self.begin().await?;
         for (sql, at) in [
@@ -163,18 +163,18 @@ impl SessionStore<'_> {
 }
 
 /// Locks the count of revocations until the end of the transaction, like [`next_number`].
-async fn lock_count(tx: &mut Tx) -> Result<(), sqlx::Error> {
+async fn lock_count(tx: &mut Tx) -> sqlx::Result<()> {
     tx.run(query!("UPDATE revocation_count SET last = last WHERE id = 1")).await
 }
 
 /// The number of the next revocation. Locks the count until the end of the transaction, so that revocations become
 /// visible in the order of their numbers and a reader misses none.
-pub(super) async fn next_number(tx: &mut Tx) -> Result<i64, sqlx::Error> {
+pub(super) async fn next_number(tx: &mut Tx) -> sqlx::Result<i64> {
     tx.one(query!("UPDATE revocation_count SET last = last + 1 WHERE id = 1 RETURNING last"), column("last")).await
 }
 
 /// Ends all sessions of a user, including one that a process with a faster clock has just opened.
-pub(super) async fn end_all(tx: &mut Tx, number: i64, user: UserId, now: Timestamp) -> Result<Revocation, sqlx::Error> {
+pub(super) async fn end_all(tx: &mut Tx, number: i64, user: UserId, now: Timestamp) -> sqlx::Result<Revocation> {
     // A concurrent log-in waits for this row.
     tx.lock_user(user).await?;
     let latest = "SELECT COALESCE(MAX(created_at_ms), 0) AS latest FROM sessions WHERE user_id = $1";
@@ -185,12 +185,7 @@ pub(super) async fn end_all(tx: &mut Tx, number: i64, user: UserId, now: Timesta
 }
 
 /// Ends all sessions of a user but one.
-pub(super) async fn end_others(
-    tx: &mut Tx,
-    user: UserId,
-    keep: Uuid,
-    now: Timestamp,
-) -> Result<Vec<Revocation>, sqlx::Error> {
+pub(super) async fn end_others(tx: &mut Tx, user: UserId, keep: Uuid, now: Timestamp) -> sqlx::Result<Vec<Revocation>> {
     lock_count(tx).await?;
     // A concurrent log-in waits for this row.
     tx.lock_user(user).await?;
@@ -209,7 +204,7 @@ fn ahead_of(now: Timestamp) -> Timestamp {
     now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(now)
 }
 
-async fn write(tx: &mut Tx, new: Revocation) -> Result<Revocation, sqlx::Error> {
+async fn write(tx: &mut Tx, new: Revocation) -> sqlx::Result<Revocation> {
     let sql = "INSERT INTO revocations (subject, dead_until_ms, number) VALUES ($1, $2, $3)
          ON CONFLICT (subject) DO UPDATE SET number = excluded.number, dead_until_ms =
            CASE WHEN excluded.dead_until_ms > revocations.dead_until_ms
@@ -218,7 +213,7 @@ async fn write(tx: &mut Tx, new: Revocation) -> Result<Revocation, sqlx::Error> 
     tx.one(query!(sql; new.subject, new.revoked_until, new.number), revocation).await
 }
 
-pub(super) async fn insert(tx: &mut Tx, user: UserId, session: &NewSession) -> Result<(), sqlx::Error> {
+pub(super) async fn insert(tx: &mut Tx, user: UserId, session: &NewSession) -> sqlx::Result<()> {
     let sql =
         "INSERT INTO sessions (id, user_id, created_at_ms, seen_at_ms, expires_at_ms, address, agent, proved_at_ms)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";

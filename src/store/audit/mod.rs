@@ -19,7 +19,7 @@ pub use recent::Recent;
 
 use super::pool::Connection;
 use super::row::Column;
-use super::{AnyQuery, AuditStore, Bound, StoreError, bound, column};
+use super::{AnyQuery, AuditStore, Bound, StoreResult, bound, column};
 
 /// Rows of the first step. Later steps have as many rows as take about [`STEP_TIME`]. The first step is small, so that
 /// it ends in time even if PostgreSQL lacks statistics and compares each row with each; the next steps do not grow
@@ -45,7 +45,7 @@ pub struct Snapshot {
 #[boxed]
 impl AuditStore<'_> {
     /// A snapshot of the database at the first statement. `progress` counts the rows that the steps have covered.
-    pub async fn snapshot(self, progress: Arc<AtomicU64>) -> Result<Snapshot, StoreError> {
+    pub async fn snapshot(self, progress: Arc<AtomicU64>) -> StoreResult<Snapshot> {
         let mut connection = self.pool.acquire().await?;
         connection.begin_transaction(if self.shares_clock() { BEGIN_SQLITE } else { BEGIN }.to_owned(), None).await?;
         Ok(Snapshot { connection, recent: None, progress })
@@ -61,13 +61,13 @@ impl Snapshot {
     pub(crate) async fn all<T>(
         &mut self,
         query: AnyQuery<'_>,
-        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<Vec<T>, StoreError> {
+        map: impl FnMut(&AnyRow) -> sqlx::Result<T>,
+    ) -> StoreResult<Vec<T>> {
         Ok(self.connection.all(query, map).await?)
     }
 
     /// The column `problem` of every row of one step. In `sql`, `$1` and `$2` are the bounds of the step.
-    async fn problems<K: Key>(&mut self, sql: &'static str, step: &Step<K>) -> Result<Vec<String>, StoreError> {
+    async fn problems<K: Key>(&mut self, sql: &'static str, step: &Step<K>) -> StoreResult<Vec<String>> {
         self.all(query!(sql; &step.after, &step.upto), column("problem")).await
     }
 
@@ -76,7 +76,7 @@ impl Snapshot {
         &mut self,
         mut steps: Steps<K>,
         queries: &[&'static str],
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> StoreResult<Vec<String>> {
         let mut problems = Vec::new();
         while let Some(step) = steps.next(self).await? {
             for sql in queries {
@@ -138,7 +138,7 @@ impl<K: Key> Steps<K> {
     }
 
     /// The next step; `None` after the last row. Rows with the same key belong to one step.
-    pub(crate) async fn next(&mut self, snapshot: &mut Snapshot) -> Result<Option<Step<K>>, StoreError> {
+    pub(crate) async fn next(&mut self, snapshot: &mut Snapshot) -> StoreResult<Option<Step<K>>> {
         self.adapt();
         while let Some((after, end)) = self.ranges.pop() {
             let (rows, key) = (&self.rows, self.key);

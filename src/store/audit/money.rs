@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::audit::{Key, Snapshot, Step, Steps};
 use crate::books::{CLOSED, DAY_MS, first_movement, merged, movements, sums_of_days};
 use crate::sales::is_over;
-use crate::{StoreError, column, pair, row};
+use crate::{StoreResult, column, pair, row};
 use domain::ledger::{AccountSum, LedgerAccount};
 
 /// Accounts that take part in most transfers. Their entries are added up along with the transfers.
@@ -172,7 +172,7 @@ const BALANCES_SINCE: &str = "SELECT account, balance, entries FROM (
 impl Snapshot {
     /// Describes disagreements between payments, orders and the sandbox provider. Empty if every captured payment has
     /// its paid order and every paid order its payment.
-    pub async fn money_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn money_mismatches(&mut self) -> StoreResult<Vec<String>> {
         let mut problems = self.problems_of(self.orders(), &[CHARGES, WITHOUT_SHIPPING]).await?;
         problems.extend(self.problems_of(self.payments("sandbox_payments"), &[AT_THE_PROVIDER]).await?);
         Ok(problems)
@@ -180,7 +180,7 @@ impl Snapshot {
 
     /// Describes payments into or out of wallets without their transfer, and transfers of these kinds without their
     /// payment.
-    pub async fn wallet_payment_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn wallet_payment_mismatches(&mut self) -> StoreResult<Vec<String>> {
         let mut problems = self.problems_of(self.payments("payments"), &[PAYMENTS_WITHOUT_TRANSFER, IN_PARTS]).await?;
         let parts = Steps::<String>::over("partial_refunds", "id");
         problems.extend(self.problems_of(parts, &[PARTS_WITHOUT_TRANSFER]).await?);
@@ -192,7 +192,7 @@ impl Snapshot {
     }
 
     /// Describes reported amounts that are too large to be real.
-    pub async fn impossible_reports(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn impossible_reports(&mut self) -> StoreResult<Vec<String>> {
         let mut problems = self.problems_of(self.payments("payments"), &[IMPOSSIBLE_AMOUNTS]).await?;
         problems.extend(self.problems_of(Steps::<String>::over("payment_cases", "id"), &[IMPOSSIBLE_REPORTS]).await?);
         Ok(problems)
@@ -200,7 +200,7 @@ impl Snapshot {
 
     /// Describes inconsistencies of the ledger. Empty if no money was created or lost: every transfer sums to zero, and
     /// every balance is the sum of its entries.
-    pub async fn wallet_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn wallet_mismatches(&mut self) -> StoreResult<Vec<String>> {
         if let Some(since) = self.since() {
             let mut steps = Steps::over("wallet_entries", "at_ms").within(vec![(since - 1, None)]);
             let mut problems = Vec::new();
@@ -231,7 +231,7 @@ impl Snapshot {
         Ok(problems)
     }
 
-    async fn wrong_balances<K: Key>(&mut self, sql: &'static str, step: &Step<K>) -> Result<Vec<String>, StoreError> {
+    async fn wrong_balances<K: Key>(&mut self, sql: &'static str, step: &Step<K>) -> StoreResult<Vec<String>> {
         let describe = |row: &_| {
             let (balance, entries) = (row::int(row, "balance")?, row::int(row, "entries")?);
             Ok(wrong_balance(&row::text(row, "account")?, balance, entries))
@@ -239,7 +239,7 @@ impl Snapshot {
         self.all(query!(sql; &step.after, &step.upto), describe).await
     }
 
-    async fn add_busy(&mut self, sums: &mut [i64; BUSY.len()], step: &Step<String>) -> Result<(), StoreError> {
+    async fn add_busy(&mut self, sums: &mut [i64; BUSY.len()], step: &Step<String>) -> StoreResult<()> {
         let sql = "SELECT account, CAST(SUM(amount) AS BIGINT) AS total FROM wallet_entries
              WHERE transfer_id > $1 AND transfer_id <= $2 AND account IN ('provider', 'shop') GROUP BY account";
         let found = self.all(query!(sql; &step.after, &step.upto), pair::<String, i64>("account", "total")).await?;
@@ -265,7 +265,7 @@ const STEPS_OF_A_DAY: i64 = 4;
 impl Snapshot {
     /// Describes closed days whose sums are not the sums of their movements. Empty if a balance from the sums equals a
     /// balance from all movements.
-    pub async fn book_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn book_mismatches(&mut self) -> StoreResult<Vec<String>> {
         let closed = self.all(query!(CLOSED), column("closed_before_ms")).await?;
         let closed = closed.first().copied().unwrap_or_default();
         let days = "SELECT DISTINCT day_ms FROM book_days WHERE day_ms < $1 ORDER BY day_ms";
@@ -287,7 +287,7 @@ impl Snapshot {
         Ok(problems)
     }
 
-    async fn movements_of_day(&mut self, day: i64) -> Result<Vec<AccountSum>, StoreError> {
+    async fn movements_of_day(&mut self, day: i64) -> StoreResult<Vec<AccountSum>> {
         let (mut sums, length) = (Vec::new(), DAY_MS / STEPS_OF_A_DAY);
         for from in (day..day + DAY_MS).step_by(length as usize) {
             sums.extend(movements(&mut self.connection, from, from + length).await?);
@@ -345,7 +345,7 @@ const AFTER_THE_SALE: &str = concat!(
 #[boxed]
 impl Snapshot {
     /// Describes deposits without their money, money without its deposit, and deposits that outlast their sale.
-    pub async fn deposit_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn deposit_mismatches(&mut self) -> StoreResult<Vec<String>> {
         self.problems_of(Steps::<String>::over("deposits", "user_id"), &[WRONG_SUMS, AFTER_THE_SALE]).await
     }
 }
@@ -362,7 +362,7 @@ const LEFT_IN_WALLETS: &str =
 #[boxed]
 impl Snapshot {
     /// Describes money of deleted accounts.
-    pub async fn stranded_money(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn stranded_money(&mut self) -> StoreResult<Vec<String>> {
         let deleted = Steps::<String>::along("users WHERE deleted_at_ms IS NOT NULL AND".to_owned(), "id");
         self.problems_of(deleted, &[LEFT_IN_WALLETS]).await
     }

@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::audit::{Snapshot, Steps};
 use crate::orders::changes::count;
-use crate::{KEEP_GROUPS, StatusCount, StoreError, column, pair};
+use crate::{KEEP_GROUPS, StatusCount, StoreResult, column, pair};
 use domain::{OrderStatus, SaleId};
 
 /// Live orders that one statement may check.
@@ -27,7 +27,7 @@ pub struct CountedOrders {
 impl Snapshot {
     /// Counts all orders. Describes sales whose `sold` differs from the units of their live orders, and totals that
     /// differ from the number of their orders.
-    pub async fn count_orders(&mut self) -> Result<CountedOrders, StoreError> {
+    pub async fn count_orders(&mut self) -> StoreResult<CountedOrders> {
         let counted = self.counted().await?;
         let mut found = CountedOrders::default();
         for (sale, sold) in self.sold().await? {
@@ -43,7 +43,7 @@ impl Snapshot {
     }
 
     /// Counts the orders of the sales that this snapshot reads. Of other sales these are the totals.
-    async fn counted(&mut self) -> Result<Totals, StoreError> {
+    async fn counted(&mut self) -> StoreResult<Totals> {
         if let Some(recent) = self.recent.clone() {
             let mut counted = self.totals().await?;
             counted.retain(|(sale, _), _| !recent.sales.contains(sale));
@@ -64,7 +64,7 @@ impl Snapshot {
         Ok(counted)
     }
 
-    async fn add_up(&mut self, mut steps: Steps<String>, sql: String, to: &mut Totals) -> Result<(), StoreError> {
+    async fn add_up(&mut self, mut steps: Steps<String>, sql: String, to: &mut Totals) -> StoreResult<()> {
         while let Some(step) = steps.next(self).await? {
             for (key, count) in self.all(query!(AssertSqlSafe(sql.as_str()); &step.after, &step.upto), count).await? {
                 to.entry(key).or_default().add(count.orders, count.units);
@@ -73,13 +73,13 @@ impl Snapshot {
         Ok(())
     }
 
-    async fn totals(&mut self) -> Result<Totals, StoreError> {
+    async fn totals(&mut self) -> StoreResult<Totals> {
         let sql = "SELECT sale_id, status, CAST(SUM(orders) AS BIGINT) AS orders, CAST(SUM(units) AS BIGINT) AS units
              FROM order_totals GROUP BY sale_id, status";
         Ok(self.all(query!(sql), count).await?.into_iter().collect())
     }
 
-    async fn wrong_totals(&mut self, counted: &Totals) -> Result<Vec<String>, StoreError> {
+    async fn wrong_totals(&mut self, counted: &Totals) -> StoreResult<Vec<String>> {
         let mut both: BTreeMap<_, (StatusCount, StatusCount)> =
             counted.iter().map(|(key, count)| (*key, (StatusCount::default(), *count))).collect();
         for (key, kept) in self.totals().await? {
@@ -95,12 +95,12 @@ impl Snapshot {
         Ok(wrong.map(describe).collect())
     }
 
-    async fn sold(&mut self) -> Result<Vec<(SaleId, i64)>, StoreError> {
+    async fn sold(&mut self) -> StoreResult<Vec<(SaleId, i64)>> {
         self.all(query!("SELECT id, sold FROM sales ORDER BY id"), pair("id", "sold")).await
     }
 
     /// Describes users with more than one live order of a sale. The unique index should make this impossible.
-    pub async fn users_with_two_orders(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn users_with_two_orders(&mut self) -> StoreResult<Vec<String>> {
         let (mut problems, mut first, mut orders) = (Vec::new(), 0, 0);
         if self.recent.is_some() {
             let sales = self.sold().await?;
@@ -132,7 +132,7 @@ impl Snapshot {
     }
 
     /// Describes days of which an order has a number that was not taken yet, so that it would be taken again.
-    pub async fn numbers_not_taken(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn numbers_not_taken(&mut self) -> StoreResult<Vec<String>> {
         let sql =
             "SELECT 'an order has a number of ' || CAST(day AS TEXT) || ' beyond ' || CAST(taken AS TEXT) AS problem
              FROM order_days WHERE EXISTS (SELECT 1 FROM orders
@@ -141,7 +141,7 @@ impl Snapshot {
     }
 
     /// Checks all sales with ids from `first` to `last` in one statement.
-    async fn two_orders(&mut self, first: i64, last: i64) -> Result<Vec<String>, StoreError> {
+    async fn two_orders(&mut self, first: i64, last: i64) -> StoreResult<Vec<String>> {
         let sql = "SELECT 'user ' || user_id || ' has several live orders of sale ' || CAST(sale_id AS TEXT) AS problem
              FROM orders WHERE status IN ('unpaid', 'paid') AND sale_id >= $1 AND sale_id <= $2
              GROUP BY sale_id, user_id HAVING COUNT(*) > 1";
@@ -149,7 +149,7 @@ impl Snapshot {
     }
 
     /// Checks a large sale by ranges of its users.
-    async fn two_orders_of(&mut self, sale: i64) -> Result<Vec<String>, StoreError> {
+    async fn two_orders_of(&mut self, sale: i64) -> StoreResult<Vec<String>> {
         let rows = format!("orders WHERE sale_id = {sale} AND status IN ('unpaid', 'paid') AND");
         let sql = format!(
             "SELECT 'user ' || user_id || ' has several live orders of sale {sale}' AS problem
@@ -216,7 +216,7 @@ impl Snapshot {
     /// Describes live orders whose owners had no right to buy by the rules of their sale. Groups of sales that ended
     /// long ago are deleted, so they are not checked. That only one account has a group needs no check, because the
     /// group is the key of a table.
-    pub async fn ineligible_buyers(&mut self, now: jiff::Timestamp) -> Result<Vec<String>, StoreError> {
+    pub async fn ineligible_buyers(&mut self, now: jiff::Timestamp) -> StoreResult<Vec<String>> {
         let mut problems = Vec::new();
         let kept_since = (now - KEEP_GROUPS).as_millisecond();
         let sales = self.all(query!(SALES_WITH_RULES), column("id")).await?;
@@ -259,7 +259,7 @@ const NOT_ENDED: &str = "SELECT 'order ' || o.id || ' is ' || o.status || ', its
 impl Snapshot {
     /// Describes holds without a reason, a person or a line in the audit log, and ended holds that contradict their
     /// order.
-    pub async fn unexplained_held_orders(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn unexplained_held_orders(&mut self) -> StoreResult<Vec<String>> {
         let holds = Steps::<String>::over("order_holds", "id");
         self.problems_of(holds, &[WITHOUT_REASON, WITHOUT_LINE, ENDED_WITHOUT_LINE, NOT_ENDED]).await
     }
@@ -292,7 +292,7 @@ const OPEN_AFTER_THE_END: &str =
 impl Snapshot {
     /// Describes returns whose goods are back without a refund, units that are on sale again while their order holds
     /// them, and returns that outlast their order.
-    pub async fn return_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn return_mismatches(&mut self) -> StoreResult<Vec<String>> {
         let returns = Steps::<String>::over("goods_returns", "order_id");
         self.problems_of(returns, &[WITHOUT_REFUND, NOT_RESTOCKED, OPEN_AFTER_THE_END]).await
     }
@@ -317,7 +317,7 @@ const PASSED_OVER: &str =
 #[boxed]
 impl Snapshot {
     /// Describes accounts that wait although a unit was offered to an account behind them.
-    pub async fn passed_over_waiters(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn passed_over_waiters(&mut self) -> StoreResult<Vec<String>> {
         let sales = "SELECT sale_id FROM waitlists ORDER BY sale_id";
         let sales = self.all(query!(sales), column("sale_id")).await?;
         let mut problems = Vec::new();

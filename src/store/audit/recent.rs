@@ -12,7 +12,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::audit::{Range, Snapshot, Steps};
 use crate::orders::changes::KEEP_CHANGES;
-use crate::{AnyQuery, AuditStore, StoreError, column, row};
+use crate::{AnyQuery, AuditStore, StoreResult, column, row};
 use domain::SaleId;
 use domain::ids::first_id_of;
 
@@ -38,7 +38,7 @@ pub struct Recent {
 #[boxed]
 impl AuditStore<'_> {
     /// What changed since then; `None` if that is longer ago than changes are stored.
-    pub async fn recent(self, since: Timestamp) -> Result<Option<Recent>, StoreError> {
+    pub async fn recent(self, since: Timestamp) -> StoreResult<Option<Recent>> {
         if since < self.now().await? - KEEP_CHANGES {
             return Ok(None);
         }
@@ -65,7 +65,7 @@ impl AuditStore<'_> {
 
 impl Snapshot {
     /// The first characters of the ids of orders that changed since.
-    async fn changed_orders(&mut self, since: Timestamp) -> Result<BTreeSet<String>, StoreError> {
+    async fn changed_orders(&mut self, since: Timestamp) -> StoreResult<BTreeSet<String>> {
         let first = first_id_of(since - LONGEST_TRANSACTION);
         let mut found = BTreeSet::new();
         let mut after = first.clone();
@@ -95,7 +95,7 @@ impl Snapshot {
         query: AnyQuery<'_>,
         first: &str,
         found: &mut BTreeSet<String>,
-    ) -> Result<Option<(String, i64)>, StoreError> {
+    ) -> StoreResult<Option<(String, i64)>> {
         let read = |row: &_| Ok((row::text(row, "id")?, row::int(row, "position")?, row::text(row, "orders")?));
         let mut page: Vec<(String, i64, String)> = self.all(query, read).await?;
         let recent = page.iter().filter(|(id, ..)| id.as_str() >= first);
@@ -105,7 +105,7 @@ impl Snapshot {
     }
 
     /// The first characters of the ids of payments that were made before and changed since.
-    async fn changed_payments(&mut self, since: Timestamp) -> Result<BTreeSet<String>, StoreError> {
+    async fn changed_payments(&mut self, since: Timestamp) -> StoreResult<BTreeSet<String>> {
         let payments = [
             "captured_at_ms >= $2",
             "refunded_at_ms >= $2",

@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::any::AnyRow;
 
 use crate::draws::lock;
-use crate::{DrawStore, ListLock, StoreError, Tx, column, deposits, pair, row, sales};
+use crate::{DrawStore, ListLock, StoreResult, Tx, column, deposits, pair, row, sales};
 use domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
 use domain::{AuditAction, DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
 
@@ -47,7 +47,7 @@ pub enum ExcludeOutcome {
 
 column_list!(columns: "entry, user_id, entered_at_ms, state, reason, rank, order_id");
 
-pub(crate) fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
+pub(crate) fn entry(row: &AnyRow) -> sqlx::Result<DrawEntry> {
     read!(row => DrawEntry { id: "entry", user_id, entered_at: "entered_at_ms", state, reason, rank, order_id })
 }
 
@@ -59,19 +59,19 @@ const OWN: &str = select!(columns, "FROM draw_entries WHERE sale_id = $1 AND use
 
 #[boxed]
 impl DrawStore<'_> {
-    pub async fn draw_entry(self, sale: SaleId, user: UserId) -> Result<Option<DrawEntry>, StoreError> {
+    pub async fn draw_entry(self, sale: SaleId, user: UserId) -> StoreResult<Option<DrawEntry>> {
         self.optional(query!(OWN; sale, user), entry).await
     }
 
     /// The entries of an account in all draws, for its export.
-    pub(crate) async fn draw_entries_of(self, user: UserId) -> Result<Vec<(SaleId, DrawEntry)>, StoreError> {
+    pub(crate) async fn draw_entries_of(self, user: UserId) -> StoreResult<Vec<(SaleId, DrawEntry)>> {
         let sql = concat!("SELECT sale_id, ", columns!(), " FROM draw_entries WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, entry(row)?));
         self.all(query!(sql; user), read).await
     }
 
     /// Enters an account. If it has an entry already, the entry stays; an entry that its owner took back counts again.
-    pub async fn enter(self, sale: SaleId, user: UserId, id: EntryId) -> Result<EnterOutcome, StoreError> {
+    pub async fn enter(self, sale: SaleId, user: UserId, id: EntryId) -> StoreResult<EnterOutcome> {
         if let Some(known) = self.draw_entry(sale, user).await?.filter(|known| known.state != EntryState::Withdrawn) {
             return Ok(EnterOutcome::Known(known));
         }
@@ -92,7 +92,7 @@ impl DrawStore<'_> {
     }
 
     /// Takes an entry back if the sale is open. Safe to repeat.
-    pub async fn withdraw(self, sale: SaleId, user: UserId) -> Result<WithdrawOutcome, StoreError> {
+    pub async fn withdraw(self, sale: SaleId, user: UserId) -> StoreResult<WithdrawOutcome> {
         let mut tx = self.begin().await?;
         match open_phase(&mut tx, sale).await? {
             None => return Ok(WithdrawOutcome::NoSuchEntry),
@@ -113,7 +113,7 @@ impl DrawStore<'_> {
         id: EntryId,
         reason: Exclusion,
         actor: &str,
-    ) -> Result<ExcludeOutcome, StoreError> {
+    ) -> StoreResult<ExcludeOutcome> {
         let mut tx = self.begin().await?;
         let draw = lock(&mut tx, ListLock::Shared, sale).await?;
         if !draw.is_some_and(|draw| draw.takes_exclusions(tx.now)) {
@@ -130,14 +130,14 @@ impl DrawStore<'_> {
     }
 
     /// The number of excluded entries by reason.
-    pub async fn exclusions(self, sale: SaleId) -> Result<Vec<(Exclusion, i64)>, StoreError> {
+    pub async fn exclusions(self, sale: SaleId) -> StoreResult<Vec<(Exclusion, i64)>> {
         let sql = "SELECT reason, COUNT(*) AS entries FROM draw_entries WHERE sale_id = $1 AND state = 'excluded'
              GROUP BY reason ORDER BY reason";
         self.all(query!(sql; sale), pair("reason", "entries")).await
     }
 
     /// A page of the public list, in the order of ids. It is final once the list is locked.
-    pub async fn listed_entries(self, sale: SaleId, after: Option<EntryId>) -> Result<Vec<ListedEntry>, StoreError> {
+    pub async fn listed_entries(self, sale: SaleId, after: Option<EntryId>) -> StoreResult<Vec<ListedEntry>> {
         let after = after.map(|id| id.to_string()).unwrap_or_default();
         self.all(query!(LIST_PAGE; sale, after, LIST_PAGE_SIZE), listed).await
     }
@@ -145,7 +145,7 @@ impl DrawStore<'_> {
 
 /// The phase of a sale, which takes entries only if it is open, and its deposit. The list cannot be closed before the end
 /// of the transaction.
-async fn open_phase(tx: &mut Tx, id: SaleId) -> Result<Option<(Phase, Option<i64>)>, sqlx::Error> {
+async fn open_phase(tx: &mut Tx, id: SaleId) -> sqlx::Result<Option<(Phase, Option<i64>)>> {
     let Some(draw) = lock(tx, ListLock::Shared, id).await? else { return Ok(None) };
     let Some(sale) = sales::read(tx, id).await? else { return Ok(None) };
     let phase = if draw.state == DrawState::Announced { sale.phase(tx.now) } else { Phase::Ended };
@@ -157,7 +157,7 @@ const LIST_PAGE: &str = "SELECT entry, state, reason FROM draw_entries WHERE sal
        AND state <> 'withdrawn' ORDER BY entry LIMIT $3";
 
 /// The whole list of entries.
-pub(super) async fn list(tx: &mut Tx, sale: SaleId) -> Result<Vec<ListedEntry>, sqlx::Error> {
+pub(super) async fn list(tx: &mut Tx, sale: SaleId) -> sqlx::Result<Vec<ListedEntry>> {
     let mut all: Vec<ListedEntry> = Vec::new();
     loop {
         let after = all.last().map(|last| last.id.to_string()).unwrap_or_default();
@@ -171,7 +171,7 @@ pub(super) async fn list(tx: &mut Tx, sale: SaleId) -> Result<Vec<ListedEntry>, 
 }
 
 /// A skipped entry took part, so it stays in the list.
-fn listed(row: &AnyRow) -> Result<ListedEntry, sqlx::Error> {
+fn listed(row: &AnyRow) -> sqlx::Result<ListedEntry> {
     let status = match row::get(row, "state")? {
         EntryState::Excluded => EntryStatus::Excluded(row::get(row, "reason")?),
         EntryState::In | EntryState::Withdrawn | EntryState::Skipped => EntryStatus::In,
@@ -190,14 +190,14 @@ pub struct StaffEntry {
     pub username: Option<String>,
 }
 
-fn staff_entry(row: &AnyRow) -> Result<StaffEntry, sqlx::Error> {
+fn staff_entry(row: &AnyRow) -> sqlx::Result<StaffEntry> {
     read!(row => StaffEntry { entry = entry(row)?, username })
 }
 
 #[boxed]
 impl DrawStore<'_> {
     /// Entries from an id on, in the order of ids.
-    pub async fn entries_from(self, sale: SaleId, from: &str, limit: usize) -> Result<Vec<StaffEntry>, StoreError> {
+    pub async fn entries_from(self, sale: SaleId, from: &str, limit: usize) -> StoreResult<Vec<StaffEntry>> {
         let sql = select!(
             columns,
             ", username FROM draw_entries LEFT JOIN users ON users.id = draw_entries.user_id
@@ -207,7 +207,7 @@ impl DrawStore<'_> {
     }
 
     /// Entries from a rank on, which is counted from 0, in the order of ranks.
-    pub async fn ranked_entries(self, sale: SaleId, from: i64, limit: usize) -> Result<Vec<StaffEntry>, StoreError> {
+    pub async fn ranked_entries(self, sale: SaleId, from: i64, limit: usize) -> StoreResult<Vec<StaffEntry>> {
         let sql = select!(
             columns,
             ", username FROM draw_entries LEFT JOIN users ON users.id = draw_entries.user_id
@@ -217,19 +217,19 @@ impl DrawStore<'_> {
     }
 
     /// The sales whose draw was held.
-    pub async fn held(self) -> Result<HashSet<SaleId>, StoreError> {
+    pub async fn held(self) -> StoreResult<HashSet<SaleId>> {
         let query = query!("SELECT sale_id FROM draws WHERE state IN ('drawn', 'settled')");
         Ok(self.all(query, column("sale_id")).await?.into_iter().collect())
     }
 
     /// The rank of an entry, from 0, once the draw was held.
-    pub async fn rank_of_entry(self, sale: SaleId, id: EntryId) -> Result<Option<i64>, StoreError> {
+    pub async fn rank_of_entry(self, sale: SaleId, id: EntryId) -> StoreResult<Option<i64>> {
         let sql = "SELECT rank FROM draw_entries WHERE sale_id = $1 AND entry = $2 AND rank IS NOT NULL";
         self.optional(query!(sql; sale, id), column("rank")).await
     }
 
     /// The number of entries, including entries that were taken back, up to [`MAX_COUNTED_ENTRIES`].
-    pub async fn count_entries(self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn count_entries(self, sale: SaleId) -> StoreResult<i64> {
         let sql = "SELECT COUNT(*) AS entries FROM (SELECT 1 FROM draw_entries WHERE sale_id = $1 LIMIT $2) AS counted";
         Ok(self.optional(query!(sql; sale, MAX_COUNTED_ENTRIES), column("entries")).await?.unwrap_or_default())
     }

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
 use crate::audit::Snapshot;
-use crate::{DrawStore, ListLock, StoreError, Tx, column, row};
+use crate::{DrawStore, ListLock, StoreResult, Tx, column, row};
 use domain::draw::{
     DrawRules, DrawSecret, EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, Proof, PublicRound, Randomness,
     RoundChange, root,
@@ -126,7 +126,7 @@ column_list!(columns: "sale_id, state, secret, rules, lock_at_ms, locked_at_ms, 
 /// Selects draws whose list is final.
 const ALL_LOCKED: &str = select!(columns, "FROM draws WHERE state IN ('locked', 'drawn', 'settled') ORDER BY sale_id");
 
-pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
+pub(super) fn draw(row: &AnyRow) -> sqlx::Result<Draw> {
     let changes: Option<Vec<RoundChange>> = row::json(row, "round_changes")?;
     read!(row => Draw {
         sale_id, state, secret, rules, lock_at: "lock_at_ms", locked_at: "locked_at_ms", root, entries,
@@ -138,21 +138,21 @@ pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
 #[boxed]
 impl DrawStore<'_> {
     /// The draw of a sale; `None` for a rush and for a draft.
-    pub async fn get(self, sale: SaleId) -> Result<Option<Draw>, StoreError> {
+    pub async fn get(self, sale: SaleId) -> StoreResult<Option<Draw>> {
         let sql = select!(columns, "FROM draws WHERE sale_id = $1");
         self.optional(query!(sql; sale), draw).await
     }
 }
 
 /// Locks the list of a draw until the end of the transaction, and reads the draw.
-async fn lock(tx: &mut Tx, lock: ListLock, sale: SaleId) -> Result<Option<Draw>, sqlx::Error> {
+async fn lock(tx: &mut Tx, lock: ListLock, sale: SaleId) -> sqlx::Result<Option<Draw>> {
     tx.lock_list(lock, sale).await?;
     let sql = select!(columns, "FROM draws WHERE sale_id = $1");
     tx.optional(query!(sql; sale), draw).await
 }
 
 /// Updates the draw of a sale that is new (`before` is `None`) or was changed. The caller has locked the sale's row.
-pub(crate) async fn follow_sale(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<(), sqlx::Error> {
+pub(crate) async fn follow_sale(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> sqlx::Result<()> {
     if before.is_none_or(|before| before.state.is_planned()) {
         let is_announced = matches!(after.state, SaleState::Scheduled | SaleState::Live);
         return if after.mode.is_draw() && is_announced {
@@ -167,7 +167,7 @@ pub(crate) async fn follow_sale(tx: &mut Tx, before: Option<&Sale>, after: &Sale
 }
 
 /// Publishes the rules. The secret is drawn with the first announcement and stays the same.
-async fn announce(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+async fn announce(tx: &mut Tx, sale: &Sale) -> sqlx::Result<()> {
     let known = query!("SELECT secret FROM draws WHERE sale_id = $1"; sale.id);
     let known: Option<DrawSecret> = tx.optional(known, column("secret")).await?;
     let secret = known.unwrap_or_else(|| DrawSecret::new(rand::random()));
@@ -181,13 +181,13 @@ async fn announce(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
 }
 
 /// Takes the announcement back, because the sale is a draft again or not a draw any more.
-async fn withdraw(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+async fn withdraw(tx: &mut Tx, sale: &Sale) -> sqlx::Result<()> {
     tx.run(query!("DELETE FROM draws WHERE sale_id = $1"; sale.id)).await
 }
 
 /// Calls the draw off if the sale ends before its closing time. It is then not the sale that was announced, so no entry
 /// wins.
-async fn call_off(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<(), sqlx::Error> {
+async fn call_off(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> sqlx::Result<()> {
     let announced = before.and_then(|before| before.window.closes_at);
     if announced <= after.window.closes_at {
         return Ok(());
@@ -199,7 +199,7 @@ async fn call_off(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<()
 }
 
 /// Deletes the draw of a draft that is deleted.
-pub(crate) async fn delete(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+pub(crate) async fn delete(tx: &mut Tx, sale: &Sale) -> sqlx::Result<()> {
     withdraw(tx, sale).await
 }
 
@@ -212,7 +212,7 @@ const MAX_NAMED: usize = 20;
 impl Snapshot {
     /// Describes draws whose list does not have the published root, whose ranks differ from the proof, or whose units
     /// were not offered to entries in the order of ranks.
-    pub async fn draw_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn draw_mismatches(&mut self) -> StoreResult<Vec<String>> {
         let mut problems = Vec::new();
         for draw in self.all(query!(ALL_LOCKED), draw).await? {
             if !self.reads(draw.sale_id) {
@@ -226,7 +226,7 @@ impl Snapshot {
         Ok(problems)
     }
 
-    async fn draw_entries(&mut self, sale: SaleId) -> Result<Vec<DrawEntry>, StoreError> {
+    async fn draw_entries(&mut self, sale: SaleId) -> StoreResult<Vec<DrawEntry>> {
         let mut all: Vec<DrawEntry> = Vec::new();
         loop {
             let after = all.last().map(|last| last.id.to_string()).unwrap_or_default();
@@ -240,7 +240,7 @@ impl Snapshot {
         }
     }
 
-    async fn orders_without_entry(&mut self, sale: SaleId) -> Result<Vec<String>, StoreError> {
+    async fn orders_without_entry(&mut self, sale: SaleId) -> StoreResult<Vec<String>> {
         let sql = "SELECT 'order ' || id || ' belongs to no entry of its user' AS problem FROM orders
              WHERE sale_id = $1 AND NOT EXISTS (SELECT 1 FROM draw_entries WHERE draw_entries.sale_id = orders.sale_id
                AND draw_entries.user_id = orders.user_id AND draw_entries.order_id = orders.id)";

@@ -15,7 +15,7 @@ use crate::draws::{Draw, entries, lock};
 use crate::orders::intake::sell;
 use crate::sales::changes::touch;
 use crate::{
-    Bound, DrawStore, ListLock, LockPatience, MAX_ROWS, StoreError, Tx, bound, column, goods, mail, pair, sales,
+    Bound, DrawStore, ListLock, LockPatience, MAX_ROWS, StoreResult, Tx, bound, column, goods, mail, pair, sales,
 };
 use domain::draw::{self, EntryId, EntryList, Exclusion, Randomness, RoundChange};
 use domain::{
@@ -45,14 +45,14 @@ struct Turn {
     is_closed: bool,
 }
 
-fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
+fn turn(row: &AnyRow) -> sqlx::Result<Turn> {
     read!(row => Turn { entry, user_id, rank, is_closed = is_closed(row)? })
 }
 
 #[boxed]
 impl DrawStore<'_> {
     /// Draws that have a step due or wait for their public round.
-    pub async fn due(self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn due(self) -> StoreResult<Vec<SaleId>> {
         let sql = "SELECT draws.sale_id FROM draws JOIN sales ON sales.id = draws.sale_id
              WHERE draws.state IN ('announced', 'locked', 'drawn') AND sales.state = 'ended'
                AND (draws.state <> 'announced' OR lock_at_ms <= $1)
@@ -63,7 +63,7 @@ impl DrawStore<'_> {
     }
 
     /// Locks the list of entries: stores its root and its length. `None` if it is not time for this.
-    pub async fn lock(self, id: SaleId) -> Result<Option<Draw>, StoreError> {
+    pub async fn lock(self, id: SaleId) -> StoreResult<Option<Draw>> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(None) };
         let found = lock(&mut tx, ListLock::Exclusive, id).await?.filter(|draw| draw.state == DrawState::Announced);
@@ -87,7 +87,7 @@ impl DrawStore<'_> {
 
     /// Stores the verified signature of the public round. Returns `false` if the draw does not wait for it, or waits for
     /// a later round by now.
-    pub async fn give_randomness(self, id: SaleId, given: &Randomness, actor: &str) -> Result<bool, StoreError> {
+    pub async fn give_randomness(self, id: SaleId, given: &Randomness, actor: &str) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let found = lock(&mut tx, ListLock::Exclusive, id).await?;
         if found.and_then(|draw| draw.round()).is_none_or(|round| round.round != given.round) {
@@ -105,7 +105,7 @@ impl DrawStore<'_> {
 
     /// Writes the ranks, from 0, of the entries of a locked list. `order` has the entries in the order in which they
     /// win. May be repeated.
-    pub async fn write_ranks(self, id: SaleId, order: &[EntryId]) -> Result<(), StoreError> {
+    pub async fn write_ranks(self, id: SaleId, order: &[EntryId]) -> StoreResult<()> {
         let mut ranks: Vec<(EntryId, usize)> = order.iter().copied().zip(0..).collect();
         // Sorted like the list, so that each statement reads only its part of the list, whatever the database plans.
         ranks.sort_unstable();
@@ -127,7 +127,7 @@ impl DrawStore<'_> {
 
     /// Marks the draw as held: every entry has its rank. `proof` is the public document. The change of the catalogue
     /// makes lists show it.
-    pub async fn finish(self, id: SaleId, proof: &str, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn finish(self, id: SaleId, proof: &str, now: Timestamp) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let sql = "UPDATE draws SET state = 'drawn', proof = $2, drawn_at_ms = $3, change_told_until = NULL,
@@ -139,7 +139,7 @@ impl DrawStore<'_> {
 
     /// Gives free units to the next entries in order, as unpaid orders. Settles the draw once nothing is left to do:
     /// every unit is paid for, or every rank had its turn.
-    pub async fn offer_units(self, id: SaleId) -> Result<Offered, StoreError> {
+    pub async fn offer_units(self, id: SaleId) -> StoreResult<Offered> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(Offered::default()) };
         // Only this step, under the sale's lock, makes orders of a draw.
@@ -167,7 +167,7 @@ impl DrawStore<'_> {
     }
 
     /// Retires the sales of draws that are over.
-    pub async fn retire(self) -> Result<(), StoreError> {
+    pub async fn retire(self) -> StoreResult<()> {
         let sql =
             "SELECT id FROM sales WHERE retired_at_ms IS NULL AND mode = 'draw' AND state = 'ended' AND NOT EXISTS
                (SELECT 1 FROM draws WHERE draws.sale_id = sales.id AND state IN ('announced', 'locked', 'drawn'))";
@@ -179,7 +179,7 @@ impl DrawStore<'_> {
     }
 }
 
-async fn next_turns(tx: &mut Tx, draw: &Draw, free: i64) -> Result<Vec<Turn>, sqlx::Error> {
+async fn next_turns(tx: &mut Tx, draw: &Draw, free: i64) -> sqlx::Result<Vec<Turn>> {
     let sql = "SELECT entry, user_id, rank, deleted_at_ms, blocked_at_ms FROM draw_entries
          LEFT JOIN users ON users.id = draw_entries.user_id
          WHERE sale_id = $1 AND rank >= $2 ORDER BY rank LIMIT $3";
@@ -187,7 +187,7 @@ async fn next_turns(tx: &mut Tx, draw: &Draw, free: i64) -> Result<Vec<Turn>, sq
 }
 
 /// Creates orders for the accounts that can buy. Returns how many.
-async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> Result<usize, StoreError> {
+async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> StoreResult<usize> {
     let mut granted = Vec::with_capacity(turns.len());
     for Turn { entry, user_id, is_closed, .. } in turns {
         let order_id = OrderId::new(tx.now);
@@ -213,7 +213,7 @@ async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> Result<usize, StoreE
 
 /// Sends mail to the owners of new orders that says until when they may pay. It is in the transaction that creates the
 /// orders, so it is sent once.
-async fn tell(tx: &mut Tx, sale: &Sale, granted: &[Reservation], pay_by: Timestamp) -> Result<(), sqlx::Error> {
+async fn tell(tx: &mut Tx, sale: &Sale, granted: &[Reservation], pay_by: Timestamp) -> sqlx::Result<()> {
     let goods = goods::name(tx, sale.goods_id).await?;
     for Reservation { user_id, order_id, .. } in granted {
         let facts = json!({"goods": goods, "sale": sale.id, "order": order_id, "pay_by": pay_by});
@@ -223,7 +223,7 @@ async fn tell(tx: &mut Tx, sale: &Sale, granted: &[Reservation], pay_by: Timesta
 }
 
 /// An unpaid order may still return its unit, so its draw is not settled.
-async fn has_unpaid_orders(tx: &mut Tx, id: SaleId) -> Result<bool, sqlx::Error> {
+async fn has_unpaid_orders(tx: &mut Tx, id: SaleId) -> sqlx::Result<bool> {
     tx.exists(query!("SELECT 1 FROM orders WHERE sale_id = $1 AND status = 'unpaid' LIMIT 1"; id)).await
 }
 
@@ -234,7 +234,7 @@ const MAX_TOLD: i64 = 1_000;
 impl DrawStore<'_> {
     /// Calls off a draw whose public round is overdue, for a reason that entrants and visitors read. Returns `false` if
     /// the draw does not wait for its round, or the round is not overdue.
-    pub async fn call_off(self, id: SaleId, reason: &str, actor: &str) -> Result<bool, StoreError> {
+    pub async fn call_off(self, id: SaleId, reason: &str, actor: &str) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let found = lock(&mut tx, ListLock::Exclusive, id).await?;
@@ -256,7 +256,7 @@ impl DrawStore<'_> {
     ///
     /// The list's lock orders this and [`give_randomness`](Self::give_randomness): the round that is given first decides,
     /// and after the change only the later one can be given.
-    pub async fn await_later_round(self, id: SaleId, reason: &str, actor: &str) -> Result<bool, StoreError> {
+    pub async fn await_later_round(self, id: SaleId, reason: &str, actor: &str) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let found = lock(&mut tx, ListLock::Exclusive, id).await?;
@@ -274,7 +274,7 @@ impl DrawStore<'_> {
     }
 
     /// Sales whose draw was called off, awaits a later round or was held, and whose entrants are not all told.
-    pub async fn to_tell(self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn to_tell(self) -> StoreResult<Vec<SaleId>> {
         let sql = "SELECT sale_id FROM draws WHERE told_until IS NOT NULL OR change_told_until IS NOT NULL
              OR result_told_until IS NOT NULL ORDER BY sale_id";
         self.all(query!(sql), column("sale_id")).await
@@ -283,7 +283,7 @@ impl DrawStore<'_> {
     /// Tells the next entrants of a draw that it was called off, awaits a later round or was held. Winners have a message
     /// with their order, and hear nothing else. Messages and how far they are share a transaction, so each entrant gets
     /// one message. Returns whether all have got theirs.
-    pub async fn tell_entrants(self, id: SaleId) -> Result<bool, StoreError> {
+    pub async fn tell_entrants(self, id: SaleId) -> StoreResult<bool> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(draw) = lock(&mut tx, ListLock::Exclusive, id).await? else { return Ok(true) };
         let due = draw.round_due();

@@ -10,7 +10,7 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use super::{BATCH_SIZE, Endpoint, subject, tell_owners};
-use crate::{AFTER_ALL, Bound, EventStore, StoreError, bound, column, for_ids, id_at, list, row};
+use crate::{AFTER_ALL, Bound, EventStore, StoreResult, bound, column, for_ids, id_at, list, row};
 use domain::AuditAction;
 use domain::event::{DeliveryState, EndpointState, EventKind};
 use domain::ids::first_id_of;
@@ -78,14 +78,14 @@ pub enum Replay {
 #[boxed]
 impl EventStore<'_> {
     /// Endpoints with an event that is due.
-    pub async fn endpoints_due(self) -> Result<Vec<String>, StoreError> {
+    pub async fn endpoints_due(self) -> StoreResult<Vec<String>> {
         let sql = "SELECT id FROM event_endpoints WHERE state = 'on' AND EXISTS (SELECT 1 FROM event_deliveries
              WHERE endpoint_id = event_endpoints.id AND state = 'waiting' AND next_attempt_at_ms <= $1) ORDER BY id";
         self.all(query!(sql; self.now().await?), column("id")).await
     }
 
     /// Events that are due at an endpoint, the longest due first.
-    pub async fn due(self, endpoint: &str, limit: i64) -> Result<Vec<DueEvent>, StoreError> {
+    pub async fn due(self, endpoint: &str, limit: i64) -> StoreResult<Vec<DueEvent>> {
         let sql = "SELECT event_id, body, attempts FROM event_deliveries JOIN events ON events.id = event_id
              WHERE endpoint_id = $1 AND state = 'waiting' AND next_attempt_at_ms <= $2
              ORDER BY next_attempt_at_ms, event_id LIMIT $3";
@@ -96,7 +96,7 @@ impl EventStore<'_> {
 
     /// Counts an attempt that is about to be made, and postpones the next one by `duration`, which this one may take.
     /// `false` if another process makes it.
-    pub async fn claim(self, endpoint: &str, event: &DueEvent, duration: Duration) -> Result<bool, StoreError> {
+    pub async fn claim(self, endpoint: &str, event: &DueEvent, duration: Duration) -> StoreResult<bool> {
         let sql = "UPDATE event_deliveries SET attempts = attempts + 1, next_attempt_at_ms = $4
              WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'waiting'";
         let until = self.now().await?.saturating_add(duration).unwrap_or(Timestamp::MAX).as_millisecond();
@@ -111,7 +111,7 @@ impl EventStore<'_> {
         event: &DueEvent,
         result: &AttemptResult,
         next: NextStep,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let (state, wait) = match next {
@@ -163,19 +163,14 @@ impl EventStore<'_> {
     }
 
     /// How many events wait for endpoints that are on, up to ten thousand.
-    pub async fn waiting(self) -> Result<i64, StoreError> {
+    pub async fn waiting(self) -> StoreResult<i64> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM event_endpoints JOIN event_deliveries ON endpoint_id = id
              WHERE event_endpoints.state = 'on' AND event_deliveries.state = 'waiting' LIMIT $1) AS waiting";
         self.one(query!(sql; MAX_COUNTED), column("n")).await
     }
 
     /// Deliveries to an endpoint of events before the event with this id, newest first, with their attempts.
-    pub async fn deliveries(
-        self,
-        endpoint: &str,
-        before: Option<&str>,
-        limit: i64,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    pub async fn deliveries(self, endpoint: &str, before: Option<&str>, limit: i64) -> StoreResult<Vec<Delivery>> {
         let sql = "SELECT event_id, kind, subject, sequence, created_at_ms, state, attempts, next_attempt_at_ms
              FROM event_deliveries JOIN events ON events.id = event_id
              WHERE endpoint_id = $1 AND event_id < $2 ORDER BY event_id DESC LIMIT $3";
@@ -196,7 +191,7 @@ impl EventStore<'_> {
 
     /// Sends events to an endpoint again, at once and with all their attempts before them. Returns how many. Events of other
     /// types than its own are sent only if they are asked for one by one.
-    pub async fn replay(self, endpoint: &Endpoint, which: &Replay, actor: &str) -> Result<i64, StoreError> {
+    pub async fn replay(self, endpoint: &Endpoint, which: &Replay, actor: &str) -> StoreResult<i64> {
         let mut count = 0;
         let mut after = match which {
             Replay::One(id) => {
@@ -227,7 +222,7 @@ impl EventStore<'_> {
     }
 
     /// Ids of a bounded number of events from this id on that the endpoint wants.
-    async fn events_after(self, endpoint: &Endpoint, from: &str) -> Result<Vec<String>, StoreError> {
+    async fn events_after(self, endpoint: &Endpoint, from: &str) -> StoreResult<Vec<String>> {
         let kinds: Vec<&str> =
             EventKind::ALL.iter().filter(|kind| endpoint.choice.includes(**kind)).map(|kind| kind.as_str()).collect();
         let sql =
@@ -236,7 +231,7 @@ impl EventStore<'_> {
         self.all(bound(query, kinds.into_iter().map(Bound::value)), column("id")).await
     }
 
-    async fn send_again(self, endpoint: &Endpoint, events: &[String]) -> Result<i64, StoreError> {
+    async fn send_again(self, endpoint: &Endpoint, events: &[String]) -> StoreResult<i64> {
         let mut tx = self.begin().await?;
         let mut count = 0;
         if super::locked(&mut tx, &endpoint.id).await?.is_none() {
@@ -253,14 +248,14 @@ impl EventStore<'_> {
     }
 }
 
-fn delivery(row: &AnyRow) -> Result<Delivery, sqlx::Error> {
+fn delivery(row: &AnyRow) -> sqlx::Result<Delivery> {
     read!(row => Delivery {
         event: "event_id", kind, subject, sequence, state, attempts, next_attempt_at: "next_attempt_at_ms",
         created_at: "created_at_ms", log = Vec::new(),
     })
 }
 
-fn attempt(row: &AnyRow) -> Result<AttemptResult, sqlx::Error> {
+fn attempt(row: &AnyRow) -> sqlx::Result<AttemptResult> {
     let status: Option<i64> = row::get(row, "status")?;
     read!(row => AttemptResult {
         at: "at_ms", took = Duration::from_millis(row::int(row, "took_ms")?.unsigned_abs()),

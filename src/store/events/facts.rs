@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
 use crate::events::{KEEP_EVENTS, NewEvent, write};
-use crate::{ChangedOrders, EventStore, StoreError, Tx, column, row};
+use crate::{ChangedOrders, EventStore, StoreResult, Tx, column, row};
 use domain::event::EventKind;
 use domain::{Money, Order, OrderId, OrderStatus, ParcelState, SaleId, SaleState};
 
@@ -105,7 +105,7 @@ fn made_key(refund: &str, times: i64) -> String {
 }
 
 impl EventStore<'_> {
-    async fn rows_of(self, orders: &[OrderId]) -> Result<OrderRows, StoreError> {
+    async fn rows_of(self, orders: &[OrderId]) -> StoreResult<OrderRows> {
         let mut found = OrderRows::default();
         if orders.is_empty() {
             return Ok(found);
@@ -193,14 +193,14 @@ impl EventStore<'_> {
         self,
         orders: &[OrderId],
         sql: &str,
-        each: impl FnMut(&AnyRow) -> Result<(), sqlx::Error>,
-    ) -> Result<(), StoreError> {
+        each: impl FnMut(&AnyRow) -> sqlx::Result<()>,
+    ) -> StoreResult<()> {
         self.all_of::<(), Vec<()>>(&format!("{sql} $ids"), &[], orders, each).await.map(drop)
     }
 }
 
 impl OrderRows {
-    fn add(&mut self, row: &AnyRow, key: String, at: &str, what: FactKind) -> Result<(), sqlx::Error> {
+    fn add(&mut self, row: &AnyRow, key: String, at: &str, what: FactKind) -> sqlx::Result<()> {
         self.facts.entry(row::get(row, "order_id")?).or_default().push((key, row::get(row, at)?, what));
         Ok(())
     }
@@ -230,12 +230,12 @@ pub enum Followed {
 }
 
 /// Locks the cursor until the end of the transaction.
-pub(super) async fn lock(tx: &mut Tx) -> Result<(), sqlx::Error> {
+pub(super) async fn lock(tx: &mut Tx) -> sqlx::Result<()> {
     tx.run(query!("UPDATE event_cursor SET position = position WHERE id = 1")).await
 }
 
 /// Begins to make events of what happens from now on. The caller has locked the cursor.
-pub(super) async fn begin(tx: &mut Tx) -> Result<(), sqlx::Error> {
+pub(super) async fn begin(tx: &mut Tx) -> sqlx::Result<()> {
     // The revision is read before the sales, so that a change in between is compared.
     let sql = "UPDATE event_cursor SET position = (SELECT numbered FROM order_feed WHERE id = 1), since_ms = $1,
          revision = (SELECT revision FROM catalogue WHERE id = 1)";
@@ -249,7 +249,7 @@ pub(super) async fn begin(tx: &mut Tx) -> Result<(), sqlx::Error> {
 #[boxed]
 impl EventStore<'_> {
     /// Makes events of a bounded number of changes. Without endpoints it reads one row.
-    pub async fn follow(self) -> Result<Followed, StoreError> {
+    pub async fn follow(self) -> StoreResult<Followed> {
         let sql = "SELECT position, event_cursor.revision AS seen, catalogue.revision AS revision
              FROM event_cursor, catalogue WHERE event_cursor.id = 1 AND catalogue.id = 1 AND position IS NOT NULL";
         let read = |row: &sqlx::any::AnyRow| {
@@ -276,7 +276,7 @@ impl EventStore<'_> {
         }
     }
 
-    async fn follow_orders(self, position: i64, page: &ChangedOrders) -> Result<(), StoreError> {
+    async fn follow_orders(self, position: i64, page: &ChangedOrders) -> StoreResult<()> {
         let ids: Vec<OrderId> = page.orders.iter().map(|found| found.order.id).collect();
         let mut rows = self.rows_of(&ids).await?;
         let mut tx = self.begin().await?;
@@ -307,7 +307,7 @@ impl EventStore<'_> {
     }
 
     /// Compares the states of sales with those that were told last. What a sale went through in between is not known.
-    async fn follow_sales(self) -> Result<(), StoreError> {
+    async fn follow_sales(self) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         // The revision is read before the sales, so that a change in between is compared the next time.
         let sql = "UPDATE event_cursor SET revision = (SELECT revision FROM catalogue WHERE id = 1)

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::{EventStore, StoreError, Tx, column, for_rows, id_at, row};
+use crate::{EventStore, StoreResult, Tx, column, for_rows, id_at, row};
 pub use facts::Followed;
 
 use domain::event::{EndpointState, EventChoice, EventKind};
@@ -53,7 +53,7 @@ column_list!(
     columns: "id, url, kinds, state, secret, previous_secret, previous_until_ms, created_at_ms, failing_since_ms"
 );
 
-fn endpoint(row: &AnyRow) -> Result<Endpoint, sqlx::Error> {
+fn endpoint(row: &AnyRow) -> sqlx::Result<Endpoint> {
     let kinds = row::text(row, "kinds")?;
     let names: Vec<&str> = kinds.split(',').collect();
     let previous: Option<String> = row::get(row, "previous_secret")?;
@@ -99,7 +99,7 @@ impl NewEvent {
 }
 
 /// Writes events, and a delivery of each to every endpoint that is on and wants it.
-async fn write(tx: &mut Tx, events: &[NewEvent]) -> Result<(), sqlx::Error> {
+async fn write(tx: &mut Tx, events: &[NewEvent]) -> sqlx::Result<()> {
     let now = tx.now.as_millisecond();
     let sql = "INSERT INTO events (id, kind, subject, sequence, fact, body, created_at_ms) VALUES $rows";
     tx.run_all(for_rows(sql, events, |event| {
@@ -117,7 +117,7 @@ async fn write(tx: &mut Tx, events: &[NewEvent]) -> Result<(), sqlx::Error> {
 }
 
 /// Writes deliveries of events to an endpoint, due at once.
-async fn deliver(tx: &mut Tx, endpoint: &str, events: &[Uuid]) -> Result<(), sqlx::Error> {
+async fn deliver(tx: &mut Tx, endpoint: &str, events: &[Uuid]) -> sqlx::Result<()> {
     let now = tx.now.as_millisecond();
     let sql = "INSERT INTO event_deliveries (endpoint_id, event_id, next_attempt_at_ms) VALUES $rows";
     tx.run_all(for_rows(sql, events, |event| values![endpoint, event, now])).await
@@ -125,19 +125,19 @@ async fn deliver(tx: &mut Tx, endpoint: &str, events: &[Uuid]) -> Result<(), sql
 
 #[boxed]
 impl EventStore<'_> {
-    pub async fn endpoints(self) -> Result<Vec<Endpoint>, StoreError> {
+    pub async fn endpoints(self) -> StoreResult<Vec<Endpoint>> {
         let sql = select!(columns, "FROM event_endpoints ORDER BY id");
         self.all(query!(sql), endpoint).await
     }
 
-    pub async fn endpoint(self, id: &str) -> Result<Option<Endpoint>, StoreError> {
+    pub async fn endpoint(self, id: &str) -> StoreResult<Option<Endpoint>> {
         let sql = select!(columns, "FROM event_endpoints WHERE id = $1");
         self.optional(query!(sql; id), endpoint).await
     }
 
     /// Adds an endpoint. With the first one the shop begins to make events, of what happens from now on. `false` if there
     /// are [`MAX_ENDPOINTS`].
-    pub async fn add_endpoint(self, new: &Endpoint, actor: &str) -> Result<bool, StoreError> {
+    pub async fn add_endpoint(self, new: &Endpoint, actor: &str) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         facts::lock(&mut tx).await?;
         match tx.one(query!("SELECT COUNT(*) AS n FROM event_endpoints"), column("n")).await? {
@@ -153,12 +153,7 @@ impl EventStore<'_> {
     }
 
     /// Returns the endpoint after the change; `None` if there is none.
-    pub async fn edit_endpoint(
-        self,
-        id: &str,
-        edit: &EndpointEdit,
-        actor: &str,
-    ) -> Result<Option<Endpoint>, StoreError> {
+    pub async fn edit_endpoint(self, id: &str, edit: &EndpointEdit, actor: &str) -> StoreResult<Option<Endpoint>> {
         let mut tx = self.begin().await?;
         let Some(before) = locked(&mut tx, id).await? else { return Ok(None) };
         let mut after = before.clone();
@@ -179,13 +174,7 @@ impl EventStore<'_> {
     }
 
     /// Gives an endpoint a new secret. The one before signs as well until `until`.
-    pub async fn rotate_secret(
-        self,
-        id: &str,
-        secret: &str,
-        until: Timestamp,
-        actor: &str,
-    ) -> Result<bool, StoreError> {
+    pub async fn rotate_secret(self, id: &str, secret: &str, until: Timestamp, actor: &str) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let Some(before) = locked(&mut tx, id).await? else { return Ok(false) };
         let sql =
@@ -196,7 +185,7 @@ impl EventStore<'_> {
     }
 
     /// Replaces the encrypted form of the same secret, whether it is the present one or the one before.
-    pub async fn re_encrypt_secret(self, id: &str, old: &str, new: &str) -> Result<(), StoreError> {
+    pub async fn re_encrypt_secret(self, id: &str, old: &str, new: &str) -> StoreResult<()> {
         let sql = "UPDATE event_endpoints SET
                secret = CASE WHEN secret = $2 THEN $3 ELSE secret END,
                previous_secret = CASE WHEN previous_secret = $2 THEN $3 ELSE previous_secret END WHERE id = $1";
@@ -204,14 +193,14 @@ impl EventStore<'_> {
     }
 
     /// Logs that staff read the secret.
-    pub async fn log_secret_read(self, of: &Endpoint, actor: &str) -> Result<(), StoreError> {
+    pub async fn log_secret_read(self, of: &Endpoint, actor: &str) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         tx.log(actor, AuditAction::RevealSecret, &subject(&of.id), None, Some(&record(of)), tx.now).await?;
         Ok(tx.commit().await?)
     }
 
     /// Deletes an endpoint with its deliveries. After the last one the shop makes no events any more.
-    pub async fn delete_endpoint(self, id: &str, actor: &str) -> Result<bool, StoreError> {
+    pub async fn delete_endpoint(self, id: &str, actor: &str) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         facts::lock(&mut tx).await?;
         let Some(before) = locked(&mut tx, id).await? else { return Ok(false) };
@@ -223,7 +212,7 @@ impl EventStore<'_> {
     }
 
     /// Writes a test event to one endpoint, whatever types it has. Returns its id; `None` if there is no such endpoint.
-    pub async fn ping(self, id: &str) -> Result<Option<Uuid>, StoreError> {
+    pub async fn ping(self, id: &str) -> StoreResult<Option<Uuid>> {
         let mut tx = self.begin().await?;
         if locked(&mut tx, id).await?.is_none() {
             return Ok(None);
@@ -240,19 +229,19 @@ impl EventStore<'_> {
     }
 
     /// Deletes a bounded number of old events, with their deliveries. Returns whether there may be more.
-    pub async fn purge(self) -> Result<bool, StoreError> {
+    pub async fn purge(self) -> StoreResult<bool> {
         let horizon = first_id_of(self.now().await? - KEEP_EVENTS);
         self.purge_rows(["events", "id"], "id < $1 ORDER BY id", values![horizon]).await
     }
 }
 
-async fn locked(tx: &mut Tx, id: &str) -> Result<Option<Endpoint>, sqlx::Error> {
+async fn locked(tx: &mut Tx, id: &str) -> sqlx::Result<Option<Endpoint>> {
     let sql = concat!("UPDATE event_endpoints SET state = state WHERE id = $1 RETURNING ", columns!());
     tx.optional(query!(sql; id), endpoint).await
 }
 
 /// Tells the owners of the shop that an endpoint was given up.
-async fn tell_owners(tx: &mut Tx, of: &Endpoint) -> Result<(), sqlx::Error> {
+async fn tell_owners(tx: &mut Tx, of: &Endpoint) -> sqlx::Result<()> {
     let sql = "SELECT id FROM users WHERE role = 'admin' AND blocked_at_ms IS NULL AND deleted_at_ms IS NULL";
     let owners: Vec<UserId> = tx.all(query!(sql), column("id")).await?;
     let url = of.url.split('?').next().unwrap_or_default();

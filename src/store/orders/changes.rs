@@ -28,7 +28,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 use uuid::{NoContext, Uuid};
 
-use crate::{AFTER_ALL, FoundOrder, OrderStore, StoreError, Tx, column, pair, row};
+use crate::{AFTER_ALL, FoundOrder, OrderStore, StoreResult, Tx, column, pair, row};
 use domain::ids::first_id_of;
 use domain::{OrderId, OrderStatus, SaleId};
 
@@ -126,7 +126,7 @@ impl OrderStore<'_> {
     /// The orders that were changed after this position, or since the oldest stored change if there is no position. An
     /// order that changes again appears again. `None` if changes after the position were deleted, or if the feed has
     /// not reached the position, which means that a backup was restored.
-    pub async fn changed_orders(self, after: Option<i64>) -> Result<Option<ChangedOrders>, StoreError> {
+    pub async fn changed_orders(self, after: Option<i64>) -> StoreResult<Option<ChangedOrders>> {
         let after = match after {
             Some(after) => after,
             None => self.feed_bounds().await?.0,
@@ -148,7 +148,7 @@ impl OrderStore<'_> {
     }
 
     /// Deletes a bounded number of old changes. Returns whether there may be more.
-    pub async fn purge_order_changes(self) -> Result<bool, StoreError> {
+    pub async fn purge_order_changes(self) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let horizon = first_id_of(tx.now - KEEP_CHANGES);
         let numbered = lock_feed(&mut tx).await?;
@@ -163,11 +163,11 @@ impl OrderStore<'_> {
     }
 
     /// The last position that was deleted, and the last one that was given.
-    async fn feed_bounds(self) -> Result<(i64, i64), StoreError> {
+    async fn feed_bounds(self) -> StoreResult<(i64, i64)> {
         self.one(query!("SELECT purged, numbered FROM order_feed WHERE id = 1"), pair("purged", "numbered")).await
     }
 
-    async fn feed_rows(self, after: i64) -> Result<FeedRows, StoreError> {
+    async fn feed_rows(self, after: i64) -> StoreResult<FeedRows> {
         let sql = "SELECT position, orders FROM order_changes WHERE position > $1 ORDER BY position LIMIT $2";
         let read = |row: &sqlx::any::AnyRow| {
             let ids: Option<Vec<OrderId>> = row::text(row, "orders")?.split(',').map(|id| id.parse().ok()).collect();
@@ -177,7 +177,7 @@ impl OrderStore<'_> {
     }
 
     /// Gives positions to as many changes as a page has. Returns whether there were any.
-    async fn number_changes(self) -> Result<bool, StoreError> {
+    async fn number_changes(self) -> StoreResult<bool> {
         // Most readers ask before there is something new. They must not write anything.
         let sql = "SELECT id FROM order_changes WHERE position IS NULL ORDER BY id LIMIT 1";
         if !self.exists(query!(sql)).await? {
@@ -191,14 +191,14 @@ impl OrderStore<'_> {
 }
 
 /// Locks the feed until the transaction's end. Returns the last position that was given.
-async fn lock_feed(tx: &mut Tx) -> Result<i64, sqlx::Error> {
+async fn lock_feed(tx: &mut Tx) -> sqlx::Result<i64> {
     let sql = "UPDATE order_feed SET numbered = numbered WHERE id = 1 RETURNING numbered";
     tx.one(query!(sql), column("numbered")).await
 }
 
 /// Gives positions after `last` to changes without one, the oldest first, at most `limit`, and only to ids below
 /// `horizon`. The caller has locked the feed, so each statement sees all changes that were numbered before.
-async fn number(tx: &mut Tx, last: i64, horizon: Option<&str>, limit: i64) -> Result<usize, sqlx::Error> {
+async fn number(tx: &mut Tx, last: i64, horizon: Option<&str>, limit: i64) -> sqlx::Result<usize> {
     let sql = "SELECT id FROM order_changes WHERE position IS NULL AND id < $1 ORDER BY id LIMIT $2";
     let found: Vec<Uuid> = tx.all(query!(sql; horizon.unwrap_or(AFTER_ALL), limit), column("id")).await?;
     if found.is_empty() {
@@ -297,7 +297,7 @@ impl TotalChanges {
 }
 
 /// The orders of a sale with a status.
-pub(crate) fn count(row: &AnyRow) -> Result<((SaleId, &'static str), StatusCount), sqlx::Error> {
+pub(crate) fn count(row: &AnyRow) -> sqlx::Result<((SaleId, &'static str), StatusCount)> {
     let status: OrderStatus = row::get(row, "status")?;
     Ok(((row::get(row, "sale_id")?, status.as_str()), read!(row => StatusCount { orders, units })?))
 }
@@ -305,7 +305,7 @@ pub(crate) fn count(row: &AnyRow) -> Result<((SaleId, &'static str), StatusCount
 #[boxed]
 impl OrderStore<'_> {
     /// The orders of each of these sales by status. A sale without orders is missing.
-    pub async fn order_totals(self, sales: &[SaleId]) -> Result<HashMap<SaleId, OrderTotals>, StoreError> {
+    pub async fn order_totals(self, sales: &[SaleId]) -> StoreResult<HashMap<SaleId, OrderTotals>> {
         let sql = "SELECT sale_id, status, CAST(SUM(orders) AS BIGINT) AS orders, CAST(SUM(units) AS BIGINT) AS units
              FROM order_totals WHERE sale_id IN $ids GROUP BY sale_id, status";
         let mut totals: HashMap<SaleId, OrderTotals> = HashMap::new();
@@ -317,14 +317,14 @@ impl OrderStore<'_> {
     }
 
     /// The orders of a sale that are not paid yet.
-    pub async fn unpaid(self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn unpaid(self, sale: SaleId) -> StoreResult<i64> {
         let totals = self.order_totals(&[sale]).await?.remove(&sale);
         Ok(totals.map_or(0, |totals| totals.of(OrderStatus::Unpaid).orders))
     }
 
     /// Until when the newest order of a sale can be paid: units of its unpaid orders come back by then. Ids of orders
     /// rise with time.
-    pub async fn last_pay_by(self, sale: SaleId) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn last_pay_by(self, sale: SaleId) -> StoreResult<Option<Timestamp>> {
         let sql = "SELECT pay_by_ms FROM orders WHERE sale_id = $1 ORDER BY id DESC LIMIT 1";
         self.optional(query!(sql; sale), column("pay_by_ms")).await
     }

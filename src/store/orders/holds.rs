@@ -16,7 +16,7 @@ use serde_json::json;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::{AuditReason, OrderStore, StoreError, Tx, column, mail, pair, row};
+use crate::{AuditReason, OrderStore, StoreResult, Tx, column, mail, pair, row};
 use domain::order::{Answer, HoldEnd};
 use domain::wire::wire_enum;
 use domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
@@ -44,14 +44,14 @@ pub enum AppealOutcome {
 
 column_list!(columns: "id, order_id, reason, held_by, held_at_ms, outcome, ended_by, ended_at_ms, end_reason");
 
-fn hold(row: &AnyRow) -> Result<OrderHold, sqlx::Error> {
+fn hold(row: &AnyRow) -> sqlx::Result<OrderHold> {
     let end = row::get::<Option<_>>(row, "outcome")?.map(
         |outcome| read!(row => HoldEnd { outcome = outcome, by: "ended_by", at: "ended_at_ms", reason: "end_reason" }),
     );
     read!(row => OrderHold { id, reason, held_by, held_at: "held_at_ms", end = end.transpose()?, appeals = Vec::new() })
 }
 
-fn appeal(row: &AnyRow) -> Result<(String, Appeal), sqlx::Error> {
+fn appeal(row: &AnyRow) -> sqlx::Result<(String, Appeal)> {
     let answer = row::get::<Option<_>>(row, "answer")?.map(|answer| {
         read!(row => Answer { answer = answer, by: "answered_by", at: "answered_at_ms", reason: "answer_reason" })
     });
@@ -62,14 +62,14 @@ fn appeal(row: &AnyRow) -> Result<(String, Appeal), sqlx::Error> {
 #[boxed]
 impl OrderStore<'_> {
     /// Every hold of an order with its appeals, oldest first.
-    pub async fn holds_of(self, order: OrderId) -> Result<Vec<OrderHold>, StoreError> {
+    pub async fn holds_of(self, order: OrderId) -> StoreResult<Vec<OrderHold>> {
         let sql = select!(columns, "FROM order_holds WHERE order_id = $1 ORDER BY id");
         let holds = self.all(query!(sql; order), hold).await?;
         self.with_appeals(holds).await
     }
 
     /// The holds of these orders that have not ended. Orders that are neither unpaid nor paid have none.
-    pub async fn lasting_holds(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderHold>, StoreError> {
+    pub async fn lasting_holds(self, orders: &[OrderId]) -> StoreResult<HashMap<OrderId, OrderHold>> {
         let (mut ids, mut holds) = (HashMap::new(), Vec::new());
         let sql = select!(
             columns,
@@ -85,7 +85,7 @@ impl OrderStore<'_> {
         Ok(holds.into_iter().filter_map(|hold| Some((*ids.get(&hold.id)?, hold))).collect())
     }
 
-    async fn with_appeals(self, mut holds: Vec<OrderHold>) -> Result<Vec<OrderHold>, StoreError> {
+    async fn with_appeals(self, mut holds: Vec<OrderHold>) -> StoreResult<Vec<OrderHold>> {
         let ids: Vec<String> = holds.iter().map(|hold| hold.id.clone()).collect();
         let mut appeals: HashMap<String, Vec<Appeal>> = HashMap::new();
         let sql =
@@ -101,7 +101,7 @@ impl OrderStore<'_> {
     }
 
     /// Holds an unpaid or paid order.
-    pub async fn hold(self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
+    pub async fn hold(self, id: OrderId, reason: AuditReason<'_>) -> StoreResult<HoldChange> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
         let added = "INSERT INTO order_holds (id, order_id, sale_id, reason, held_by, held_at_ms)
@@ -113,7 +113,7 @@ impl OrderStore<'_> {
     }
 
     /// Releases a held order, which also answers a waiting appeal.
-    pub async fn release(self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
+    pub async fn release(self, id: OrderId, reason: AuditReason<'_>) -> StoreResult<HoldChange> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
         if !end(&mut tx, id, HoldOutcome::Released, reason.actor, Some(reason.note)).await? {
@@ -123,7 +123,7 @@ impl OrderStore<'_> {
     }
 
     /// Answers an appeal: the hold stays.
-    pub async fn uphold(self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
+    pub async fn uphold(self, id: OrderId, reason: AuditReason<'_>) -> StoreResult<HoldChange> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
         let Some(held) = lasting_hold(&mut tx, id).await? else { return Ok(HoldChange::Unchanged) };
@@ -134,7 +134,7 @@ impl OrderStore<'_> {
     }
 
     /// Stores an appeal of a held order's owner.
-    pub async fn appeal(self, id: OrderId, owner: UserId, text: &str) -> Result<AppealOutcome, StoreError> {
+    pub async fn appeal(self, id: OrderId, owner: UserId, text: &str) -> StoreResult<AppealOutcome> {
         let mut tx = self.begin().await?;
         match lock_live(&mut tx, id).await? {
             Some((_, user)) if user == owner => {}
@@ -157,7 +157,7 @@ pub(super) async fn end_with_order(
     (sale, id, owner): (SaleId, OrderId, UserId),
     outcome: HoldOutcome,
     reason: AuditReason<'_>,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     if !end(tx, id, outcome, reason.actor, reason.message).await? {
         return Ok(false);
     }
@@ -171,26 +171,20 @@ pub(super) async fn end_with_order(
 }
 
 /// Locks an order that is unpaid or paid. Returns its sale and its owner.
-async fn lock_live(tx: &mut Tx, id: OrderId) -> Result<Option<(SaleId, UserId)>, sqlx::Error> {
+async fn lock_live(tx: &mut Tx, id: OrderId) -> sqlx::Result<Option<(SaleId, UserId)>> {
     let sql =
         "UPDATE orders SET reason = reason WHERE id = $1 AND status IN ('unpaid', 'paid') RETURNING sale_id, user_id";
     tx.optional(query!(sql; id), pair("sale_id", "user_id")).await
 }
 
 /// The hold of an order that has not ended.
-pub(super) async fn lasting_hold(tx: &mut Tx, id: OrderId) -> Result<Option<String>, sqlx::Error> {
+pub(super) async fn lasting_hold(tx: &mut Tx, id: OrderId) -> sqlx::Result<Option<String>> {
     let sql = "SELECT id FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
     tx.optional(query!(sql; id), column("id")).await
 }
 
 /// Ends the order's hold and answers its appeal. Returns `false` if the order is not held.
-async fn end(
-    tx: &mut Tx,
-    id: OrderId,
-    outcome: HoldOutcome,
-    by: &str,
-    reason: Option<&str>,
-) -> Result<bool, sqlx::Error> {
+async fn end(tx: &mut Tx, id: OrderId, outcome: HoldOutcome, by: &str, reason: Option<&str>) -> sqlx::Result<bool> {
     let sql = "UPDATE order_holds SET outcome = $2, ended_by = $3, ended_at_ms = $4, end_reason = $5
          WHERE order_id = $1 AND ended_at_ms IS NULL RETURNING id";
     let held: Option<String> = tx.optional(query!(sql; id, outcome, by, tx.now, reason), column("id")).await?;
@@ -205,13 +199,7 @@ async fn end(
 }
 
 /// Answers the waiting appeal. Returns `false` if there is none.
-async fn answer(
-    tx: &mut Tx,
-    hold: &str,
-    given: AppealAnswer,
-    by: &str,
-    reason: Option<&str>,
-) -> Result<bool, sqlx::Error> {
+async fn answer(tx: &mut Tx, hold: &str, given: AppealAnswer, by: &str, reason: Option<&str>) -> sqlx::Result<bool> {
     let sql = "UPDATE hold_appeals SET answer = $2, answered_by = $3, answered_at_ms = $4, answer_reason = $5
          WHERE hold_id = $1 AND answered_at_ms IS NULL";
     Ok(tx.changed(query!(sql; hold, given, by, tx.now, reason)).await? > 0)
@@ -224,7 +212,7 @@ async fn finish(
     is_held: bool,
     (action, kind): (AuditAction, MailKind),
     reason: AuditReason<'_>,
-) -> Result<HoldChange, StoreError> {
+) -> StoreResult<HoldChange> {
     let after = json!({"held": is_held, "reason": reason.note});
     let facts = json!({"sale": sale, "order": id, "reason": reason.note});
     let now: Timestamp = tx.now;

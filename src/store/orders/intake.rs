@@ -20,8 +20,8 @@ use crate::orders::{HeldUnits, held_columns, held_units};
 use crate::sales::add_sold;
 use crate::waitlists::waited_units;
 use crate::{
-    LockPatience, MAX_ROWS, OrderStore, Store, StoreError, Tx, bound, column, orders, padded, pair, placeholders, row,
-    sales,
+    LockPatience, MAX_ROWS, OrderStore, Store, StoreError, StoreResult, Tx, bound, column, orders, padded, pair,
+    placeholders, row, sales,
 };
 use domain::{Money, OrderId, OrderNumber, OrderStatus, Reservation, Sale, SaleId, UserId};
 
@@ -81,7 +81,7 @@ fn numbered<'a>(
 /// Inserts orders. They must be paid within the window, which begins with the transaction. Returns whether every order
 /// was new and conflicted with no live order. If not, some of them may be written, and the transaction must not commit;
 /// a single order is not written then.
-async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) -> Result<bool, sqlx::Error> {
+async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) -> sqlx::Result<bool> {
     let (now, pay_by) = (tx.now, tx.now + payment_window);
     let mut inserted = 0;
     for chunk in padded(orders) {
@@ -121,7 +121,7 @@ pub(crate) async fn sell(
     granted: &[Reservation],
     numbers: &[OrderNumber],
     payment_window: Duration,
-) -> Result<(), StoreError> {
+) -> StoreResult<()> {
     let orders = numbered(granted, numbers, |_| sale.price);
     let units = granted.iter().map(|r| i64::from(r.quantity)).sum();
     if !insert(tx, &orders, payment_window).await? || !add_sold(tx, sale.id, units).await? {
@@ -140,7 +140,7 @@ impl OrderStore<'_> {
         users: &[UserId],
         payment_window: Duration,
         decide: impl FnOnce(&Sale, &Demand, Timestamp) -> (Vec<Reservation>, T),
-    ) -> Result<Option<T>, StoreError> {
+    ) -> StoreResult<Option<T>> {
         let mut numbers = self.take_numbers(users.len()).await?;
         let mut tx = self.begin().await?;
         let Some(sale) = sales::lock(&mut tx, sale_id).await? else { return Ok(None) };
@@ -166,7 +166,7 @@ impl OrderStore<'_> {
         self,
         batch: &[Reservation],
         payment_window: Duration,
-    ) -> Result<Vec<PersistedOrder>, StoreError> {
+    ) -> StoreResult<Vec<PersistedOrder>> {
         if self.persist_all_new(batch, payment_window).await? {
             return Ok(vec![PersistedOrder::Created; batch.len()]);
         }
@@ -187,7 +187,7 @@ impl OrderStore<'_> {
 
     /// Persists a batch in the usual case: every reservation is new and units are left for all. Otherwise writes
     /// nothing and returns `false`.
-    async fn persist_all_new(self, batch: &[Reservation], payment_window: Duration) -> Result<bool, StoreError> {
+    async fn persist_all_new(self, batch: &[Reservation], payment_window: Duration) -> StoreResult<bool> {
         let mut units: BTreeMap<SaleId, i64> = BTreeMap::new();
         for r in batch {
             *units.entry(r.sale_id).or_default() += i64::from(r.quantity);
@@ -206,7 +206,7 @@ impl OrderStore<'_> {
         tx.commit_and(true).await
     }
 
-    async fn persist_one(self, r: &Reservation, payment_window: Duration) -> Result<PersistedOrder, StoreError> {
+    async fn persist_one(self, r: &Reservation, payment_window: Duration) -> StoreResult<PersistedOrder> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, r.sale_id).await? else { return Ok(PersistedOrder::NoSuchSale) };
         // This answer is final, because every transaction that persists this reservation takes the same lock.
@@ -236,7 +236,7 @@ impl OrderStore<'_> {
 ///
 /// There is one statement per sale, in the order of their ids and in one round trip. A join would lock the rows in the
 /// order of its plan, which differs from batch to batch, and consumers would deadlock.
-async fn take_units(tx: &mut Tx, units: &BTreeMap<SaleId, i64>) -> Result<Option<HashMap<SaleId, Money>>, sqlx::Error> {
+async fn take_units(tx: &mut Tx, units: &BTreeMap<SaleId, i64>) -> sqlx::Result<Option<HashMap<SaleId, Money>>> {
     let mut prices = HashMap::with_capacity(units.len());
     let requested: Vec<(&SaleId, &i64)> = units.iter().collect();
     for chunk in requested.chunks(MAX_ROWS) {
@@ -263,7 +263,7 @@ pub(crate) async fn live_orders(
     tx: &mut Tx,
     sale: SaleId,
     users: &[UserId],
-) -> Result<HashMap<UserId, (OrderId, u32)>, sqlx::Error> {
+) -> sqlx::Result<HashMap<UserId, (OrderId, u32)>> {
     let sql =
         select!(held_columns, "FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN $ids");
     let held = |row: &_| held_units(row).map(|units| (units.user_id, (units.order_id, units.quantity)));
@@ -307,7 +307,7 @@ impl Store {
     }
 
     /// The zone of today. A batch does not read the settings: they change once a year.
-    async fn zone_of_numbers(&self, now: Timestamp) -> Result<TimeZone, StoreError> {
+    async fn zone_of_numbers(&self, now: Timestamp) -> StoreResult<TimeZone> {
         let known = self.own_numbers(|own| own.zone.clone()).filter(|(at, _)| now.duration_since(*at).abs() < ZONE_AGE);
         if let Some((_, zone)) = known {
             return Ok(zone);
@@ -318,7 +318,7 @@ impl Store {
     }
 
     /// Takes numbers of today for so many orders, ascending.
-    async fn take_numbers(&self, count: usize) -> Result<Vec<OrderNumber>, StoreError> {
+    async fn take_numbers(&self, count: usize) -> StoreResult<Vec<OrderNumber>> {
         let now = self.now().await?;
         let day = day_of(now, self.zone_of_numbers(now).await?);
         let mut numbers = self.own_numbers(|own| own.draw(day, count));
@@ -336,7 +336,7 @@ impl Store {
         });
     }
 
-    async fn count_up(&self, day: i64, count: usize) -> Result<Vec<OrderNumber>, StoreError> {
+    async fn count_up(&self, day: i64, count: usize) -> StoreResult<Vec<OrderNumber>> {
         let sql = "INSERT INTO order_days (day, taken) VALUES ($1, $2)
              ON CONFLICT (day) DO UPDATE SET taken = order_days.taken + excluded.taken RETURNING taken";
         let query = query!(sql; day, count as i64);
@@ -358,7 +358,7 @@ impl Store {
 impl OrderStore<'_> {
     /// Numbers the oldest orders that have none, up to a bound, by the day on which they were written. Returns how many
     /// there were. Idempotent; two processes at once waste numbers.
-    pub async fn number_missing(self) -> Result<usize, StoreError> {
+    pub async fn number_missing(self) -> StoreResult<usize> {
         let sql = "SELECT id, created_at_ms FROM orders WHERE day_number IS NULL ORDER BY id LIMIT $1";
         let orders = self.all(query!(sql; MAX_MISSING), pair::<OrderId, _>("id", "created_at_ms")).await?;
         if orders.is_empty() {
@@ -392,13 +392,13 @@ impl OrderStore<'_> {
     }
 
     /// The orders with these numbers.
-    pub async fn with_numbers(self, numbers: &[OrderNumber]) -> Result<HashMap<OrderNumber, OrderId>, StoreError> {
+    pub async fn with_numbers(self, numbers: &[OrderNumber]) -> StoreResult<HashMap<OrderNumber, OrderId>> {
         let sql = "SELECT id, day_number FROM orders WHERE day_number IN $ids";
         self.all_of(sql, &[], numbers, pair("day_number", "id")).await
     }
 
     /// The numbers of these orders, without orders that have none.
-    pub async fn numbers_of(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderNumber>, StoreError> {
+    pub async fn numbers_of(self, orders: &[OrderId]) -> StoreResult<HashMap<OrderId, OrderNumber>> {
         let sql = "SELECT id, day_number FROM orders WHERE id IN $ids AND day_number IS NOT NULL";
         self.all_of(sql, &[], orders, pair("id", "day_number")).await
     }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::{OrderStore, StoreError, column, orders, page_below, row};
+use crate::{OrderStore, StoreResult, column, orders, page_below, row};
 use domain::invoice::{Invoice, InvoiceTitle};
 use domain::{AuditAction, Order, OrderId, UserId};
 
@@ -30,7 +30,7 @@ pub struct FoundInvoice {
 
 column_list!(columns: "title, tax_number, asked_at_ms, issued_at_ms, issued_by");
 
-fn invoice(row: &AnyRow) -> Result<Invoice, sqlx::Error> {
+fn invoice(row: &AnyRow) -> sqlx::Result<Invoice> {
     let issued_at: Option<Timestamp> = row::get(row, "issued_at_ms")?;
     let to = read!(row => InvoiceTitle { title, tax_number })?;
     read!(row => Invoice { to = to, asked_at: "asked_at_ms", issued = issued_at.zip(row::get(row, "issued_by")?) })
@@ -38,18 +38,13 @@ fn invoice(row: &AnyRow) -> Result<Invoice, sqlx::Error> {
 
 #[boxed]
 impl OrderStore<'_> {
-    pub async fn invoice_of(self, order: OrderId) -> Result<Option<Invoice>, StoreError> {
+    pub async fn invoice_of(self, order: OrderId) -> StoreResult<Option<Invoice>> {
         let sql = select!(columns, "FROM invoices WHERE order_id = $1");
         self.optional(query!(sql; order), invoice).await
     }
 
     /// Asks for an invoice, or changes its title until it is issued.
-    pub async fn ask_invoice(
-        self,
-        order: OrderId,
-        owner: UserId,
-        to: &InvoiceTitle,
-    ) -> Result<InvoiceOutcome, StoreError> {
+    pub async fn ask_invoice(self, order: OrderId, owner: UserId, to: &InvoiceTitle) -> StoreResult<InvoiceOutcome> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE orders SET reason = reason WHERE id = $1 AND user_id = $2 AND status = 'paid' RETURNING id";
         if !tx.exists(query!(sql; order, owner)).await? {
@@ -65,12 +60,7 @@ impl OrderStore<'_> {
     }
 
     /// Invoices that are issued or are still to be, of the newest orders first, before an order.
-    pub async fn invoices(
-        self,
-        issued: bool,
-        before: Option<OrderId>,
-        limit: i64,
-    ) -> Result<Vec<FoundInvoice>, StoreError> {
+    pub async fn invoices(self, issued: bool, before: Option<OrderId>, limit: i64) -> StoreResult<Vec<FoundInvoice>> {
         let condition = if issued { "IS NOT NULL" } else { "IS NULL" };
         let sql = format!(
             concat!(
@@ -91,7 +81,7 @@ impl OrderStore<'_> {
     }
 
     /// Marks invoices as issued, each with its line in the audit log. Returns how many were not before.
-    pub async fn issue_invoices(self, of: &[OrderId], actor: &str) -> Result<usize, StoreError> {
+    pub async fn issue_invoices(self, of: &[OrderId], actor: &str) -> StoreResult<usize> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let sql = "UPDATE invoices SET issued_at_ms = $1, issued_by = $2

@@ -25,7 +25,7 @@ use sqlx::any::AnyRow;
 use crate::pool::Connection;
 use crate::sales::add_sold;
 use crate::{
-    Bound, LockPatience, OrderStore, StoreError, Tx, bound, column, for_ids, for_rows, linked_accounts, list,
+    Bound, LockPatience, OrderStore, StoreResult, Tx, bound, column, for_ids, for_rows, linked_accounts, list,
     next_attempt, page_below, pair, row, sales, staff,
 };
 use domain::order::OrderEvent;
@@ -43,7 +43,7 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-pub(super) fn order(row: &AnyRow) -> Result<Order, sqlx::Error> {
+pub(super) fn order(row: &AnyRow) -> sqlx::Result<Order> {
     read!(row => Order {
         id, number: "day_number", sale_id, user_id, quantity, amount, shipping, status, reason, message,
         address = row::json(row, "address")?, reserved_at: "reserved_at_ms", created_at: "created_at_ms",
@@ -54,23 +54,23 @@ pub(super) fn order(row: &AnyRow) -> Result<Order, sqlx::Error> {
 #[boxed]
 impl OrderStore<'_> {
     /// The statuses of these orders, without orders that do not exist.
-    pub async fn order_statuses(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
+    pub async fn order_statuses(self, orders: &[OrderId]) -> StoreResult<HashMap<OrderId, OrderStatus>> {
         let sql = "SELECT id, status FROM orders WHERE id IN $ids";
         self.all_of(sql, &[], orders, pair("id", "status")).await
     }
 
-    pub async fn get(self, sale: SaleId, id: OrderId) -> Result<Option<Order>, StoreError> {
+    pub async fn get(self, sale: SaleId, id: OrderId) -> StoreResult<Option<Order>> {
         let sql = select!(columns, "FROM orders WHERE id = $1 AND sale_id = $2");
         self.optional(query!(sql; id, sale), order).await
     }
 
     /// An order of any sale.
-    pub async fn order_with_id(self, id: OrderId) -> Result<Option<Order>, StoreError> {
+    pub async fn order_with_id(self, id: OrderId) -> StoreResult<Option<Order>> {
         Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
     /// Every status change of the order so far, oldest first.
-    pub async fn history(self, of: &Order) -> Result<Vec<OrderEvent>, StoreError> {
+    pub async fn history(self, of: &Order) -> StoreResult<Vec<OrderEvent>> {
         Ok(self.steps(of).await?.into_iter().map(|step| step.event).collect())
     }
 
@@ -86,7 +86,7 @@ impl OrderStore<'_> {
         id: OrderId,
         address: &Address,
         links: &[LinkDigest],
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let text = serde_json::to_string(address).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let mut tx = self.begin().await?;
         tx.run(query!("UPDATE orders SET status = status WHERE id = $1 AND sale_id = $2"; id, sale)).await?;
@@ -115,7 +115,7 @@ impl OrderStore<'_> {
         statuses: &[OrderStatus],
         before: Option<OrderId>,
         limit: i64,
-    ) -> Result<Vec<Order>, StoreError> {
+    ) -> StoreResult<Vec<Order>> {
         let with = status_condition(STATUS_UNINDEXED, statuses)
             .map(|condition| format!("AND {condition}"))
             .unwrap_or_default();
@@ -127,13 +127,13 @@ impl OrderStore<'_> {
     }
 
     /// The statuses of a user's newest orders, at most `limit` of them.
-    pub async fn order_statuses_of(self, user: UserId, limit: i64) -> Result<Vec<OrderStatus>, StoreError> {
+    pub async fn order_statuses_of(self, user: UserId, limit: i64) -> StoreResult<Vec<OrderStatus>> {
         let sql = "SELECT status FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT $2";
         self.all(query!(sql; user, limit), column("status")).await
     }
 
     /// The live order of an account in a sale.
-    pub async fn live_order_of(self, sale: SaleId, user: UserId) -> Result<Option<OrderId>, StoreError> {
+    pub async fn live_order_of(self, sale: SaleId, user: UserId) -> StoreResult<Option<OrderId>> {
         let sql = "SELECT id FROM orders WHERE sale_id = $1 AND user_id = $2 AND status IN ('unpaid', 'paid')";
         self.optional(query!(sql; sale, user), column("id")).await
     }
@@ -141,7 +141,7 @@ impl OrderStore<'_> {
     /// Which order of its sale this is, counted from 1 by id and so by time, without rejected orders. `None` beyond
     /// `limit`, so that the count reads at most this many rows. An earlier order may still be on its way to the
     /// database.
-    pub async fn order_number(self, sale: SaleId, id: OrderId, limit: i64) -> Result<Option<i64>, StoreError> {
+    pub async fn order_number(self, sale: SaleId, id: OrderId, limit: i64) -> StoreResult<Option<i64>> {
         let sql = "SELECT COUNT(*) AS earlier FROM (SELECT 1 FROM orders
              WHERE sale_id = $1 AND id < $2 AND status <> 'rejected' LIMIT $3) AS before_it";
         let earlier = self.optional(query!(sql; sale, id, limit), column("earlier")).await?.unwrap_or(limit);
@@ -149,12 +149,7 @@ impl OrderStore<'_> {
     }
 
     /// Units in live orders of a sale, by order id, after the order `after`.
-    pub async fn live_orders(
-        self,
-        sale: SaleId,
-        after: Option<OrderId>,
-        limit: i64,
-    ) -> Result<Vec<HeldUnits>, StoreError> {
+    pub async fn live_orders(self, sale: SaleId, after: Option<OrderId>, limit: i64) -> StoreResult<Vec<HeldUnits>> {
         let sql = select!(
             held_columns,
             "FROM orders
@@ -166,7 +161,7 @@ impl OrderStore<'_> {
     /// Unpaid orders whose payment window is over, the longest overdue first, without orders of the sales `except`. An
     /// order whose payment is still open at the provider has [`CLOSING_TIME`] more, because its money may have been
     /// captured at the last second.
-    pub async fn overdue_orders(self, except: &[SaleId], limit: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
+    pub async fn overdue_orders(self, except: &[SaleId], limit: i64) -> StoreResult<Vec<(SaleId, OrderId)>> {
         let others = match except.len() {
             0 => String::new(),
             count => format!("AND sale_id NOT IN {}", list(count, 2)),
@@ -190,19 +185,14 @@ impl OrderStore<'_> {
         orders: &[OrderId],
         reason: &'static str,
         patience: LockPatience,
-    ) -> Result<Vec<HeldUnits>, StoreError> {
+    ) -> StoreResult<Vec<HeldUnits>> {
         let mut tx = self.begin_with(patience).await?;
         let cancelled = cancel_within(&mut tx, sale, orders, reason, "").await?;
         tx.commit_and(cancelled).await
     }
 
     /// Cancels those of these orders whose payment window is over now: it may have been extended since they were listed.
-    pub async fn expire(
-        self,
-        sale: SaleId,
-        orders: &[OrderId],
-        patience: LockPatience,
-    ) -> Result<Vec<HeldUnits>, StoreError> {
+    pub async fn expire(self, sale: SaleId, orders: &[OrderId], patience: LockPatience) -> StoreResult<Vec<HeldUnits>> {
         let mut tx = self.begin_with(patience).await?;
         let overdue = format!("AND pay_by_ms <= {}", tx.now.as_millisecond());
         let cancelled = cancel_within(&mut tx, sale, orders, "unpaid", &overdue).await?;
@@ -217,7 +207,7 @@ async fn cancel_within(
     orders: &[OrderId],
     reason: &'static str,
     condition: &str,
-) -> Result<Vec<HeldUnits>, sqlx::Error> {
+) -> sqlx::Result<Vec<HeldUnits>> {
     let now = tx.now;
     sales::lock(tx, sale).await?;
     let sql = format!(
@@ -244,7 +234,7 @@ async fn cancel_within(
     Ok(cancelled)
 }
 
-pub(super) async fn read(connection: &mut Connection, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
+pub(super) async fn read(connection: &mut Connection, id: OrderId) -> sqlx::Result<Option<Order>> {
     let sql = select!(columns, "FROM orders WHERE id = $1");
     connection.optional(query!(sql; id), order).await
 }
@@ -255,13 +245,13 @@ pub(super) async fn add_events(
     orders: &[OrderId],
     status: OrderStatus,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "INSERT INTO order_events (order_id, status, at_ms) VALUES $rows ON CONFLICT DO NOTHING";
     tx.run_all(for_rows(sql, orders, |id| values![id, status, now])).await
 }
 
 /// Makes the open payments of orders that ended or were paid due for closing at once, in the same transaction.
-pub(crate) async fn close_payments_of(tx: &mut Tx, orders: &[OrderId]) -> Result<(), sqlx::Error> {
+pub(crate) async fn close_payments_of(tx: &mut Tx, orders: &[OrderId]) -> sqlx::Result<()> {
     let sql = "UPDATE payments SET close_at_ms = 0 WHERE close_at_ms IS NOT NULL AND order_id IN $ids";
     tx.run_all(for_ids(sql, &[], orders)).await
 }
@@ -285,20 +275,20 @@ impl HeldUnits {
 #[boxed]
 impl OrderStore<'_> {
     /// The oldest pending releases.
-    pub async fn pending_releases(self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
+    pub async fn pending_releases(self, limit: i64) -> StoreResult<Vec<HeldUnits>> {
         let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases ORDER BY order_id LIMIT $1";
         self.all(query!(sql; limit), held_units).await
     }
 
     /// Pending releases whose next attempt is due. Releases that have waited longest come first.
-    pub async fn due_releases(self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
+    pub async fn due_releases(self, limit: i64) -> StoreResult<Vec<HeldUnits>> {
         let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases WHERE next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, order_id LIMIT $2";
         self.all(query!(sql; self.now().await?, limit), held_units).await
     }
 
     /// Postpones the next attempt of releases, by half a second at first and by up to eight seconds.
-    pub async fn postpone_releases(self, orders: &[OrderId]) -> Result<(), StoreError> {
+    pub async fn postpone_releases(self, orders: &[OrderId]) -> StoreResult<()> {
         let now = self.now().await?.as_millisecond();
         let sql = format!("UPDATE releases SET {} WHERE order_id IN $ids", next_attempt(500, 4));
         self.run_all(for_ids(&sql, &values![now], orders)).await
@@ -306,7 +296,7 @@ impl OrderStore<'_> {
 
     /// Deletes releases of sales that are retired, deleted or sold by draw, because the backend holds no units of them.
     /// A late copy of an order, or a refund, may have requested them. Returns how many were deleted.
-    pub async fn delete_releases_of_retired_sales(self) -> Result<u64, StoreError> {
+    pub async fn delete_releases_of_retired_sales(self) -> StoreResult<u64> {
         let sql = "DELETE FROM releases WHERE NOT EXISTS
                (SELECT 1 FROM sales WHERE sales.id = releases.sale_id AND sales.retired_at_ms IS NULL
                   AND sales.mode <> 'draw')";
@@ -314,19 +304,19 @@ impl OrderStore<'_> {
     }
 
     /// Deletes releases that the stock backend has carried out.
-    pub async fn delete_releases(self, orders: &[OrderId]) -> Result<(), StoreError> {
+    pub async fn delete_releases(self, orders: &[OrderId]) -> StoreResult<()> {
         self.run_all(for_ids("DELETE FROM releases WHERE order_id IN $ids", &[], orders)).await
     }
 
     /// Adds releases for units that ended orders hold again although their first release is done.
-    pub async fn request_releases(self, releases: &[HeldUnits]) -> Result<(), StoreError> {
+    pub async fn request_releases(self, releases: &[HeldUnits]) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         add_releases(&mut tx, releases).await?;
         Ok(tx.commit().await?)
     }
 }
 
-async fn add_releases(tx: &mut Tx, releases: &[HeldUnits]) -> Result<(), sqlx::Error> {
+async fn add_releases(tx: &mut Tx, releases: &[HeldUnits]) -> sqlx::Result<()> {
     let sql = "INSERT INTO releases (order_id, sale_id, user_id, quantity) VALUES $rows ON CONFLICT DO NOTHING";
     tx.run_all(for_rows(sql, releases, |r| values![r.order_id, r.sale_id, r.user_id, r.quantity])).await
 }
@@ -340,6 +330,6 @@ macro_rules! held_columns {
 pub(super) use held_columns;
 
 /// Maps a row with the [`held_columns`] of an order.
-fn held_units(row: &AnyRow) -> Result<HeldUnits, sqlx::Error> {
+fn held_units(row: &AnyRow) -> sqlx::Result<HeldUnits> {
     read!(row => HeldUnits { order_id: "id", sale_id, user_id, quantity })
 }

@@ -11,7 +11,7 @@ use sqlx::any::AnyRow;
 
 use crate::orders::holds::lasting_hold;
 use crate::pool::Connection;
-use crate::{OrderStore, StoreError, Tx, mail, pair, row};
+use crate::{OrderStore, StoreResult, Tx, mail, pair, row};
 use domain::parcel::{
     CLOCK, OrderFacts, Parcel, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, ParcelStep, decide,
 };
@@ -44,7 +44,7 @@ pub type ParcelOutcomes = Vec<Result<ParcelChange, ParcelRefusal>>;
 #[boxed]
 impl OrderStore<'_> {
     /// The parcels of these orders. Orders of which nothing was packed are missing.
-    pub async fn parcels_of(self, orders: &[OrderId]) -> Result<HashMap<OrderId, Parcel>, StoreError> {
+    pub async fn parcels_of(self, orders: &[OrderId]) -> StoreResult<HashMap<OrderId, Parcel>> {
         match orders {
             [] => Ok(HashMap::new()),
             orders => Ok(parcels(&mut self.pool.acquire().await?, orders).await?),
@@ -52,12 +52,12 @@ impl OrderStore<'_> {
     }
 
     /// The parcel of one order.
-    pub async fn parcel_of(self, order: OrderId) -> Result<Option<Parcel>, StoreError> {
+    pub async fn parcel_of(self, order: OrderId) -> StoreResult<Option<Parcel>> {
         Ok(self.parcels_of(&[order]).await?.remove(&order))
     }
 
     /// Parcels on their way that were sent before a time, the oldest first, with their versions.
-    pub async fn parcels_sent_before(self, at: Timestamp, limit: i64) -> Result<Vec<(OrderId, i64)>, StoreError> {
+    pub async fn parcels_sent_before(self, at: Timestamp, limit: i64) -> StoreResult<Vec<(OrderId, i64)>> {
         let sql = "SELECT id, (SELECT COUNT(*) FROM parcel_steps WHERE order_id = orders.id) AS steps FROM orders
              WHERE parcel = 'shipped' AND status = 'paid' AND shipped_at_ms <= $1 ORDER BY shipped_at_ms, id LIMIT $2";
         self.all(query!(sql; at, limit), pair("id", "steps")).await
@@ -70,7 +70,7 @@ impl OrderStore<'_> {
         moves: &[ParcelMove],
         actor: ParcelActor<'_>,
         is_rehearsed: bool,
-    ) -> Result<ParcelOutcomes, StoreError> {
+    ) -> StoreResult<ParcelOutcomes> {
         let mut tx = self.begin().await?;
         // The same order in all transactions, so that two of them cannot wait for each other.
         let mut by_order: Vec<(usize, &ParcelMove)> = moves.iter().enumerate().collect();
@@ -91,7 +91,7 @@ async fn move_one(
     tx: &mut Tx,
     wanted: &ParcelMove,
     actor: ParcelActor<'_>,
-) -> Result<Result<ParcelChange, ParcelRefusal>, sqlx::Error> {
+) -> sqlx::Result<Result<ParcelChange, ParcelRefusal>> {
     let id = wanted.order;
     let sql = "UPDATE orders SET reason = reason WHERE id = $1 RETURNING sale_id, user_id, status, address";
     let of = |row: &AnyRow| {
@@ -122,7 +122,7 @@ async fn add_step(
     before: Option<&Parcel>,
     (state, label): (ParcelState, &ParcelLabel),
     actor: ParcelActor<'_>,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     write_step(tx, id, before, (state, label), actor).await?;
     let is_moved = before.map(Parcel::state) != Some(state);
     // Owners know what they did themselves.
@@ -137,7 +137,7 @@ async fn add_step(
 
 /// The goods of a return are back: their parcel is with the shop, unless it is already. Its owner gets the message about
 /// the return.
-pub(super) async fn take_back(tx: &mut Tx, id: OrderId, actor: &str) -> Result<(), sqlx::Error> {
+pub(super) async fn take_back(tx: &mut Tx, id: OrderId, actor: &str) -> sqlx::Result<()> {
     let parcel = parcels(tx, &[id]).await?.remove(&id);
     let Some(before) = parcel.filter(|parcel| !parcel.state().is_with_shop()) else { return Ok(()) };
     write_step(tx, id, Some(&before), (ParcelState::Returned, before.label()), ParcelActor::Staff(actor)).await
@@ -150,7 +150,7 @@ async fn write_step(
     before: Option<&Parcel>,
     (state, label): (ParcelState, &ParcelLabel),
     actor: ParcelActor<'_>,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let now = tx.now;
     let is_moved = before.map(Parcel::state) != Some(state);
     let sent_at = (state == ParcelState::Shipped && is_moved).then(|| now.as_millisecond());
@@ -186,10 +186,7 @@ fn record(state: ParcelState, label: &ParcelLabel) -> Value {
     json!({"parcel": state, "carrier": label.carrier, "number": label.number})
 }
 
-pub(super) async fn parcels(
-    connection: &mut Connection,
-    orders: &[OrderId],
-) -> Result<HashMap<OrderId, Parcel>, sqlx::Error> {
+pub(super) async fn parcels(connection: &mut Connection, orders: &[OrderId]) -> sqlx::Result<HashMap<OrderId, Parcel>> {
     let mut steps: HashMap<OrderId, Vec<ParcelStep>> = HashMap::new();
     let sql = "SELECT order_id, state, carrier, number, at_ms, actor FROM parcel_steps WHERE order_id IN $ids
          ORDER BY order_id, step";
@@ -200,6 +197,6 @@ pub(super) async fn parcels(
     Ok(steps.into_iter().filter_map(|(id, steps)| Some((id, Parcel::of(steps)?))).collect())
 }
 
-fn step(row: &AnyRow) -> Result<ParcelStep, sqlx::Error> {
+fn step(row: &AnyRow) -> sqlx::Result<ParcelStep> {
     read!(row => ParcelStep { at: "at_ms", state, label = read!(row => ParcelLabel { carrier, number })?, actor })
 }

@@ -17,7 +17,7 @@ use super::staff_actions::add_step;
 use super::{cancel_within, close_payments_of, columns, order};
 use crate::payments::take_back_deposit;
 use crate::wallet::post;
-use crate::{AuditReason, HeldUnits, OrderStore, StoreError, Tx, column};
+use crate::{AuditReason, HeldUnits, OrderStore, StoreResult, Tx, column};
 use domain::{AuditAction, ExternalReservation, OrderId, OrderStatus, ReservationStatus, SaleId};
 
 /// The reason of a reservation's cancellation by the other shop, which acts for its customer.
@@ -46,7 +46,7 @@ const MORE: &str = "(SELECT external_id FROM users WHERE users.id = orders.user_
      (SELECT reference FROM reservations WHERE order_id = orders.id) AS reference";
 const IS_EXTERNAL: &str = "EXISTS (SELECT 1 FROM users WHERE users.id = orders.user_id AND external_id IS NOT NULL)";
 
-fn reservation(row: &AnyRow) -> Result<ExternalReservation, sqlx::Error> {
+fn reservation(row: &AnyRow) -> sqlx::Result<ExternalReservation> {
     read!(row => ExternalReservation { order = order(row)?, shopper, reference })
 }
 
@@ -68,7 +68,7 @@ fn condition(status: ReservationStatus) -> &'static str {
 #[boxed]
 impl OrderStore<'_> {
     /// The reservation, once it is in the database.
-    pub async fn reservation(self, sale: SaleId, id: OrderId) -> Result<Option<ExternalReservation>, StoreError> {
+    pub async fn reservation(self, sale: SaleId, id: OrderId) -> StoreResult<Option<ExternalReservation>> {
         let sql = format!("SELECT {}, {MORE} FROM orders WHERE id = $1 AND sale_id = $2 AND {IS_EXTERNAL}", columns!());
         self.optional(query!(AssertSqlSafe(sql); id, sale), reservation).await
     }
@@ -80,7 +80,7 @@ impl OrderStore<'_> {
         status: Option<ReservationStatus>,
         after: Option<OrderId>,
         limit: i64,
-    ) -> Result<Vec<ExternalReservation>, StoreError> {
+    ) -> StoreResult<Vec<ExternalReservation>> {
         let with = status.map(|status| format!("AND {}", condition(status))).unwrap_or_default();
         let sql = format!(
             "SELECT {}, {MORE} FROM orders WHERE sale_id = $1 AND id > $2 AND {IS_EXTERNAL} {with} ORDER BY id LIMIT $3",
@@ -91,7 +91,7 @@ impl OrderStore<'_> {
     }
 
     /// The reference of a confirmed reservation; `None` for every other order.
-    pub async fn reference_of(self, id: OrderId) -> Result<Option<String>, StoreError> {
+    pub async fn reference_of(self, id: OrderId) -> StoreResult<Option<String>> {
         self.optional(query!("SELECT reference FROM reservations WHERE order_id = $1"; id), column("reference")).await
     }
 
@@ -101,7 +101,7 @@ impl OrderStore<'_> {
         (sale, id): (SaleId, OrderId),
         reference: &str,
         actor: ProgramActor<'_>,
-    ) -> Result<ConfirmOutcome, StoreError> {
+    ) -> StoreResult<ConfirmOutcome> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let sql = format!(
@@ -131,7 +131,7 @@ impl OrderStore<'_> {
         self,
         (sale, id): (SaleId, OrderId),
         actor: ProgramActor<'_>,
-    ) -> Result<Vec<HeldUnits>, StoreError> {
+    ) -> StoreResult<Vec<HeldUnits>> {
         let mut tx = self.begin().await?;
         let released = cancel_within(&mut tx, sale, &[id], RELEASED, "").await?;
         if !released.is_empty() {
@@ -149,7 +149,7 @@ impl OrderStore<'_> {
         by: Duration,
         most: Duration,
         actor: ProgramActor<'_>,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    ) -> StoreResult<Option<Timestamp>> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let until = (now + by).as_millisecond();
@@ -177,6 +177,6 @@ async fn log_step(
     action: AuditAction,
     (sale, id): (SaleId, OrderId),
     actor: ProgramActor<'_>,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     tx.log(actor.name, action, &subject(id), None, Some(&json!({"sale_id": sale})), tx.now).await
 }

@@ -12,7 +12,7 @@ use super::staff_actions::{self, AuditReason, StaffAction};
 use crate::payments::refunds::RefundRefusal;
 use crate::payments::refunds::{self, NewPartialRefund, captured};
 use crate::pool::Connection;
-use crate::{OrderStore, StoreError, Tx, mail, pair, row, sales};
+use crate::{OrderStore, StoreResult, Tx, mail, pair, row, sales};
 use domain::returns::{ReturnAnswer, ReturnReceipt, ReturnRefusal, ReturnRequest, ReturnStep, decide};
 use domain::{
     AuditAction, GoodsReturn, MailKind, Money, OrderId, OrderStatus, ParcelLabel, RefundId, RefundTarget, ReturnPolicy,
@@ -42,7 +42,7 @@ const RETURN: &str =
 #[boxed]
 impl OrderStore<'_> {
     /// The return of an order, if one was asked for.
-    pub async fn return_of(self, order: OrderId) -> Result<Option<GoodsReturn>, StoreError> {
+    pub async fn return_of(self, order: OrderId) -> StoreResult<Option<GoodsReturn>> {
         Ok(read(&mut self.pool.acquire().await?, order).await?)
     }
 
@@ -53,7 +53,7 @@ impl OrderStore<'_> {
         step: &ReturnStep,
         actor: ParcelActor<'_>,
         (policy, shop): (&ReturnPolicy, &ShopSettings),
-    ) -> Result<Result<(), ReturnRefusal>, StoreError> {
+    ) -> StoreResult<Result<(), ReturnRefusal>> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE orders SET reason = reason WHERE id = $1 RETURNING sale_id, user_id, status";
         let of = |row: &AnyRow| Ok((row::get(row, "sale_id")?, row::get(row, "user_id")?, row::get(row, "status")?));
@@ -85,7 +85,7 @@ impl OrderStore<'_> {
     }
 }
 
-async fn write(tx: &mut Tx, id: OrderId, step: &ReturnStep, actor: ParcelActor<'_>) -> Result<(), sqlx::Error> {
+async fn write(tx: &mut Tx, id: OrderId, step: &ReturnStep, actor: ParcelActor<'_>) -> sqlx::Result<()> {
     let now = tx.now.as_millisecond();
     let query = match step {
         ReturnStep::Ask(ReturnRequest { reason, note }) => {
@@ -109,10 +109,7 @@ async fn write(tx: &mut Tx, id: OrderId, step: &ReturnStep, actor: ParcelActor<'
 }
 
 /// The money that would go back for the goods and whether it is all that is left, or why the order does not allow it.
-pub(crate) async fn check(
-    tx: &mut Tx,
-    of: &ReceivedReturn,
-) -> Result<Result<(Money, bool), RefundRefusal>, sqlx::Error> {
+pub(crate) async fn check(tx: &mut Tx, of: &ReceivedReturn) -> sqlx::Result<Result<(Money, bool), RefundRefusal>> {
     let sql = "SELECT 1 FROM orders WHERE id = $1 AND status = 'paid' AND return_state = 'accepted'";
     let is_accepted = tx.exists(query!(sql; of.order)).await?;
     let (true, Some(payment)) = (is_accepted, captured(tx, of.order).await?) else {
@@ -133,7 +130,7 @@ pub(crate) async fn receive(
     id: RefundId,
     of: &ReceivedReturn,
     reason: AuditReason<'_>,
-) -> Result<Result<Option<HeldUnits>, RefundRefusal>, sqlx::Error> {
+) -> sqlx::Result<Result<Option<HeldUnits>, RefundRefusal>> {
     let now = tx.now;
     if of.restock {
         // Before the order, as in every refund that puts units back on sale.
@@ -169,7 +166,7 @@ pub(super) async fn end(
     id: OrderId,
     (refund, amount, restocked): (RefundId, Money, bool),
     reason: AuditReason<'_>,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "UPDATE orders SET return_state = 'received' WHERE id = $1 AND return_state IN ('asked', 'accepted')
          RETURNING sale_id, user_id";
     let ended: Option<(SaleId, UserId)> = tx.optional(query!(sql; id), pair("sale_id", "user_id")).await?;
@@ -185,11 +182,11 @@ pub(super) async fn end(
     Ok(())
 }
 
-async fn read(connection: &mut Connection, id: OrderId) -> Result<Option<GoodsReturn>, sqlx::Error> {
+async fn read(connection: &mut Connection, id: OrderId) -> sqlx::Result<Option<GoodsReturn>> {
     connection.optional(query!(RETURN; id), goods_return).await
 }
 
-fn goods_return(row: &AnyRow) -> Result<GoodsReturn, sqlx::Error> {
+fn goods_return(row: &AnyRow) -> sqlx::Result<GoodsReturn> {
     let answer = row::get::<Option<_>>(row, "answered_at_ms")?
         .map(|at| read!(row => ReturnAnswer { words: "answer", by: "answered_by", at = at }));
     let receipt = row::get::<Option<_>>(row, "received_at_ms")?.map(|at| {

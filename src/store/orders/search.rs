@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::orders::{columns, order};
-use crate::{AnyQuery, Bound, OrderStore, StoreError, Value, bound, pair, row};
+use crate::{AnyQuery, Bound, OrderStore, StoreResult, Value, bound, pair, row};
 use domain::ids::first_id_of;
 use domain::order::{OrderEvent, OrderStep};
 use domain::{Money, Order, OrderId, OrderNumber, OrderStatus, ParcelState, ReturnState, SaleId, UserId};
@@ -91,13 +91,13 @@ const LIVE: &str = "CAST(status AS TEXT) IN ('unpaid', 'paid')";
 /// Leaves out orders of rehearsals, which are not delivered.
 pub(crate) const NOT_REHEARSED: &str = "sale_id NOT IN (SELECT id FROM sales WHERE shadow = 1)";
 
-fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
+fn found_order(row: &AnyRow) -> sqlx::Result<FoundOrder> {
     let order = order(row)?;
     let held_at = row::get::<Option<_>>(row, "held_at_ms")?.filter(|_| order.status.is_live());
     read!(row => FoundOrder { order = order, username, held_at = held_at, parcel, returned: "return_state", reference })
 }
 
-fn live_order(row: &AnyRow) -> Result<(UserId, LiveOrder), sqlx::Error> {
+fn live_order(row: &AnyRow) -> sqlx::Result<(UserId, LiveOrder)> {
     let order = read!(row => LiveOrder {
         status, quantity, amount, is_held = row::int(row, "holds")? > 0,
         has_open_appeal = row::int(row, "appeals")? > 0,
@@ -212,12 +212,12 @@ pub(super) fn status_condition(status: &str, statuses: &[OrderStatus]) -> Option
 #[boxed]
 impl OrderStore<'_> {
     /// Finds orders, newest first.
-    pub async fn find(self, search: &OrderSearch, limit: i64) -> Result<Vec<FoundOrder>, StoreError> {
+    pub async fn find(self, search: &OrderSearch, limit: i64) -> StoreResult<Vec<FoundOrder>> {
         self.all(search.bound(search.sql(), limit), found_order).await
     }
 
     /// Count, units and money of the orders that match, on all pages, up to [`MAX_SUMMED_ORDERS`].
-    pub async fn sum(self, search: &OrderSearch) -> Result<FoundTotals, StoreError> {
+    pub async fn sum(self, search: &OrderSearch) -> StoreResult<FoundTotals> {
         let search = OrderSearch { before: None, ..search.clone() };
         let query = search.bound(search.totals_sql(), MAX_SUMMED_ORDERS as i64 + 1);
         let mut totals = FoundTotals::default();
@@ -238,7 +238,7 @@ impl OrderStore<'_> {
     }
 
     /// These orders, in any order, without orders that do not exist and orders of rehearsals.
-    pub(super) async fn delivered_orders(self, orders: &[OrderId]) -> Result<Vec<FoundOrder>, StoreError> {
+    pub(super) async fn delivered_orders(self, orders: &[OrderId]) -> StoreResult<Vec<FoundOrder>> {
         let sql = format!("SELECT {}, {OTHER_COLUMNS} FROM orders WHERE id IN $ids AND {NOT_REHEARSED}", columns!());
         self.all_of(&sql, &[], orders, found_order).await
     }
@@ -246,7 +246,7 @@ impl OrderStore<'_> {
     /// The orders that accounts have in a sale, in any order. If there are very many, only live and the newest ones. An
     /// account has fewer orders than a sale, so the statement hides the index on the sale from SQLite, which has no
     /// statistics.
-    pub async fn orders_of_accounts(self, sale: SaleId, users: &[UserId]) -> Result<Vec<FoundOrder>, StoreError> {
+    pub async fn orders_of_accounts(self, sale: SaleId, users: &[UserId]) -> StoreResult<Vec<FoundOrder>> {
         let sql = format!(
             "SELECT {}, {OTHER_COLUMNS} FROM orders WHERE sale_id + 0 = $1 AND user_id IN $ids
              ORDER BY CASE WHEN status IN ('unpaid', 'paid') THEN 0 ELSE 1 END, id DESC LIMIT {MAX_SUMMED_ORDERS}",
@@ -256,11 +256,7 @@ impl OrderStore<'_> {
     }
 
     /// The unpaid or paid order of each account in a sale. An account has at most one.
-    pub async fn live_orders_of(
-        self,
-        sale: SaleId,
-        users: &[UserId],
-    ) -> Result<HashMap<UserId, LiveOrder>, StoreError> {
+    pub async fn live_orders_of(self, sale: SaleId, users: &[UserId]) -> StoreResult<HashMap<UserId, LiveOrder>> {
         let sql = "SELECT user_id, status, quantity, amount, currency,
                (SELECT COUNT(*) FROM order_holds WHERE order_id = orders.id AND ended_at_ms IS NULL) AS holds,
                (SELECT COUNT(*) FROM order_holds JOIN hold_appeals ON hold_appeals.hold_id = order_holds.id
@@ -270,13 +266,13 @@ impl OrderStore<'_> {
     }
 
     /// When these orders were paid. Orders that were never paid are missing.
-    pub async fn paid_at(self, orders: &[OrderId]) -> Result<HashMap<OrderId, Timestamp>, StoreError> {
+    pub async fn paid_at(self, orders: &[OrderId]) -> StoreResult<HashMap<OrderId, Timestamp>> {
         let sql = "SELECT order_id, at_ms FROM order_events WHERE order_id IN $ids AND status = 'paid'";
         self.all_of(sql, &[], orders, pair("order_id", "at_ms")).await
     }
 
     /// Every status change of an order with its actor, in the order in which they happened.
-    pub async fn steps(self, of: &Order) -> Result<Vec<OrderStep>, StoreError> {
+    pub async fn steps(self, of: &Order) -> StoreResult<Vec<OrderStep>> {
         let sql = "SELECT status, at_ms, actor, note FROM order_events WHERE order_id = $1 ORDER BY at_ms, status";
         let persisted = if of.status == OrderStatus::Rejected { OrderStatus::Rejected } else { OrderStatus::Unpaid };
         let plain = |at, status| OrderStep { event: OrderEvent { at, status }, actor: None, note: None };

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{HeldUnits, add_events, add_releases, close_payments_of, held_columns, held_units, holds, returns};
 use crate::payments::refunds::{Refund, captured};
 use crate::sales::add_sold;
-use crate::{OrderStore, StoreError, Tx, sales};
+use crate::{OrderStore, StoreResult, Tx, sales};
 use domain::{AuditAction, HoldOutcome, Money, OrderId, OrderStatus, RefundId, SaleId};
 
 /// An action of staff on an order.
@@ -78,7 +78,7 @@ impl OrderStore<'_> {
         action: StaffAction,
         reason: AuditReason<'_>,
         now: Timestamp,
-    ) -> Result<Option<HeldUnits>, StoreError> {
+    ) -> StoreResult<Option<HeldUnits>> {
         let mut tx = self.begin().await?;
         let Some(held) = apply(&mut tx, (sale, id), action, reason, now).await? else { return Ok(None) };
         tx.commit_and(Some(held)).await
@@ -93,7 +93,7 @@ pub(crate) async fn apply(
     action: StaffAction,
     reason: AuditReason<'_>,
     now: Timestamp,
-) -> Result<Option<HeldUnits>, sqlx::Error> {
+) -> sqlx::Result<Option<HeldUnits>> {
     sales::lock(tx, sale).await?;
     let (from, to) = action.edge();
     debug_assert!(from.may_become(to), "{from} never becomes {to}");
@@ -139,12 +139,12 @@ pub(crate) async fn apply(
 }
 
 /// Whether another shop has the money for the order, and this one has none.
-pub(crate) async fn is_confirmed_elsewhere(tx: &mut Tx, order: OrderId) -> Result<bool, sqlx::Error> {
+pub(crate) async fn is_confirmed_elsewhere(tx: &mut Tx, order: OrderId) -> sqlx::Result<bool> {
     tx.exists(query!("SELECT 1 FROM reservations WHERE order_id = $1"; order)).await
 }
 
 /// Ends an order whose refund has nothing to move here.
-async fn end_without_money(tx: &mut Tx, (sale, id): (SaleId, OrderId), units: u32) -> Result<(), sqlx::Error> {
+async fn end_without_money(tx: &mut Tx, (sale, id): (SaleId, OrderId), units: u32) -> sqlx::Result<()> {
     let (from, to) = (OrderStatus::RefundPending, OrderStatus::Refunded);
     tx.run(query!("UPDATE orders SET status = 'refunded' WHERE id = $1"; id)).await?;
     tx.changes.moved((sale, id), (from, to), units.into());
@@ -153,7 +153,7 @@ async fn end_without_money(tx: &mut Tx, (sale, id): (SaleId, OrderId), units: u3
 
 /// Marks the captured payment of a paid order for refund. A paid order always has one; otherwise the transaction fails.
 /// Returns the id of the refund, and what is left to be refunded.
-async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(RefundId, Money), sqlx::Error> {
+async fn request_refund(tx: &mut Tx, order: OrderId) -> sqlx::Result<(RefundId, Money)> {
     let Some(payment) = captured(tx, order).await? else {
         return Err(sqlx::Error::Protocol(format!("order {order} is paid without a captured payment")));
     };
@@ -164,7 +164,7 @@ async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(RefundId, Money)
 }
 
 /// Whether the sale is retired or a draw. Redis then holds no units of it, and there is nothing to release.
-async fn is_retired(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
+async fn is_retired(tx: &mut Tx, sale: SaleId) -> sqlx::Result<bool> {
     let sql = "SELECT 1 FROM sales WHERE id = $1 AND retired_at_ms IS NULL AND mode <> 'draw'";
     Ok(!tx.exists(query!(sql; sale)).await?)
 }
@@ -175,7 +175,7 @@ pub(super) async fn add_step(
     status: OrderStatus,
     reason: AuditReason<'_>,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "INSERT INTO order_events (order_id, status, at_ms, actor, note) VALUES ($1, $2, $3, $4, $5)";
     tx.run(query!(sql; order, status, now, reason.actor, reason.note)).await
 }

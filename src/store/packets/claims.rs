@@ -9,7 +9,7 @@ use sqlx::any::AnyRow;
 
 use crate::packets::*;
 use crate::pool::Connection;
-use crate::{LockPatience, PacketStore, column, for_ids, for_rows, row};
+use crate::{LockPatience, PacketStore, StoreError, column, for_ids, for_rows, row};
 
 /// The outcome of persisting one claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-pub(super) fn claim(row: &AnyRow) -> Result<ShareClaim, sqlx::Error> {
+pub(super) fn claim(row: &AnyRow) -> sqlx::Result<ShareClaim> {
     read!(row => ShareClaim { packet_id, user_id, share, amount, claimed_at: "claimed_at_ms" })
 }
 
@@ -52,7 +52,7 @@ impl PacketStore<'_> {
         id: PacketId,
         users: &[UserId],
         decide: impl FnOnce(&Packet, &HashMap<UserId, Share>, &[Share], Timestamp) -> (Vec<ShareGrant>, T),
-    ) -> Result<Option<T>, StoreError> {
+    ) -> StoreResult<Option<T>> {
         let mut tx = self.begin().await?;
         let Some(packet) = lock(&mut tx, id).await? else { return Ok(None) };
         let held = shares_of_users(&mut tx, id, users).await?;
@@ -83,7 +83,7 @@ impl PacketStore<'_> {
 
     /// Persists claims. Idempotent: may be repeated with the same claims in any order and in any batches.
     /// Does not wait for a locked packet.
-    pub async fn persist_claims(self, batch: &[ShareClaim]) -> Result<Vec<PersistedClaim>, StoreError> {
+    pub async fn persist_claims(self, batch: &[ShareClaim]) -> StoreResult<Vec<PersistedClaim>> {
         if self.persist_all_new_claims(batch).await? {
             return Ok(vec![PersistedClaim::Created; batch.len()]);
         }
@@ -102,7 +102,7 @@ impl PacketStore<'_> {
     }
 
     /// Persists a batch in the usual case: every claim is new. Otherwise writes nothing and returns `false`.
-    async fn persist_all_new_claims(self, batch: &[ShareClaim]) -> Result<bool, StoreError> {
+    async fn persist_all_new_claims(self, batch: &[ShareClaim]) -> StoreResult<bool> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let done = !batch.is_empty() && insert_claims(&mut tx, batch).await?;
         if done {
@@ -111,7 +111,7 @@ impl PacketStore<'_> {
         Ok(done)
     }
 
-    async fn persist_claim(self, claim: &ShareClaim) -> Result<PersistedClaim, StoreError> {
+    async fn persist_claim(self, claim: &ShareClaim) -> StoreResult<PersistedClaim> {
         if self.persist_all_new_claims(std::slice::from_ref(claim)).await? {
             return Ok(PersistedClaim::Created);
         }
@@ -130,18 +130,18 @@ impl PacketStore<'_> {
     }
 
     /// The keys of the claims that were persisted or rejected already.
-    pub async fn persisted_claims(self, claims: &[ShareClaim]) -> Result<HashSet<(PacketId, i64, UserId)>, StoreError> {
+    pub async fn persisted_claims(self, claims: &[ShareClaim]) -> StoreResult<HashSet<(PacketId, i64, UserId)>> {
         Ok(persisted(&mut self.pool.acquire().await?, claims).await?)
     }
 
     /// A user's claim on a packet.
-    pub async fn claim_of(self, id: PacketId, user: UserId) -> Result<Option<ShareClaim>, StoreError> {
+    pub async fn claim_of(self, id: PacketId, user: UserId) -> StoreResult<Option<ShareClaim>> {
         let sql = select!(columns, "FROM packet_claims WHERE packet_id = $1 AND user_id = $2");
         self.optional(query!(sql; id, user), claim).await
     }
 
     /// The claims of a packet in descending order of shares, below the share `before`.
-    pub async fn claims(self, id: PacketId, before: Option<i64>, limit: i64) -> Result<Vec<PacketClaim>, StoreError> {
+    pub async fn claims(self, id: PacketId, before: Option<i64>, limit: i64) -> StoreResult<Vec<PacketClaim>> {
         let sql = "SELECT c.packet_id, c.share, c.user_id, c.amount, c.claimed_at_ms, u.username
              FROM packet_claims c LEFT JOIN users u ON u.id = c.user_id
              WHERE c.packet_id = $1 AND c.share < $2 ORDER BY c.share DESC LIMIT $3";
@@ -150,12 +150,7 @@ impl PacketStore<'_> {
     }
 
     /// The claims of a packet in ascending order of shares, above the share `after`.
-    pub async fn claims_after(
-        self,
-        id: PacketId,
-        after: Option<i64>,
-        limit: i64,
-    ) -> Result<Vec<ShareClaim>, StoreError> {
+    pub async fn claims_after(self, id: PacketId, after: Option<i64>, limit: i64) -> StoreResult<Vec<ShareClaim>> {
         let sql = select!(columns, "FROM packet_claims WHERE packet_id = $1 AND share > $2 ORDER BY share LIMIT $3");
         self.all(query!(sql; id, after.unwrap_or(-1), limit), claim).await
     }
@@ -165,7 +160,7 @@ impl PacketStore<'_> {
 async fn persisted(
     connection: &mut Connection,
     claims: &[ShareClaim],
-) -> Result<HashSet<(PacketId, i64, UserId)>, sqlx::Error> {
+) -> sqlx::Result<HashSet<(PacketId, i64, UserId)>> {
     let mut by_packet: BTreeMap<PacketId, Vec<i64>> = BTreeMap::new();
     for claim in claims {
         by_packet.entry(claim.packet_id).or_default().push(claim.share);
@@ -186,7 +181,7 @@ async fn persisted(
 
 /// Inserts claims and moves their money. Returns `false` if a claim is not new or does not fit; the caller must then
 /// roll back the transaction.
-async fn insert_claims(tx: &mut Tx, claims: &[ShareClaim]) -> Result<bool, sqlx::Error> {
+async fn insert_claims(tx: &mut Tx, claims: &[ShareClaim]) -> sqlx::Result<bool> {
     let mut sums: BTreeMap<PacketId, (i64, i64)> = BTreeMap::new();
     for claim in claims {
         let (shares, amount) = sums.entry(claim.packet_id).or_default();
@@ -226,7 +221,7 @@ fn transfer(claim: &ShareClaim) -> Transfer {
     }
 }
 
-async fn shares_of_users(tx: &mut Tx, id: PacketId, users: &[UserId]) -> Result<HashMap<UserId, Share>, sqlx::Error> {
+async fn shares_of_users(tx: &mut Tx, id: PacketId, users: &[UserId]) -> sqlx::Result<HashMap<UserId, Share>> {
     let sql = "SELECT user_id, share, amount FROM packet_claims WHERE packet_id = $1 AND user_id IN $ids";
     let read = |row: &AnyRow| {
         let share = Share { index: row::int(row, "share")?, amount: row::int(row, "amount")? };
@@ -237,7 +232,7 @@ async fn shares_of_users(tx: &mut Tx, id: PacketId, users: &[UserId]) -> Result<
 
 /// The first free shares of a locked packet, at most `limit`. Usually they are consecutive. If Redis granted shares of
 /// this packet before, some in between are claimed.
-async fn free_shares(tx: &mut Tx, packet: &Packet, limit: i64) -> Result<Vec<Share>, sqlx::Error> {
+async fn free_shares(tx: &mut Tx, packet: &Packet, limit: i64) -> sqlx::Result<Vec<Share>> {
     let next: i64 =
         tx.one(query!("SELECT next_share FROM packets WHERE id = $1"; packet.id), column("next_share")).await?;
     let limit = limit.min(packet.count - packet.claimed);
@@ -267,18 +262,18 @@ pub(crate) const UNCLAIMED: &str = "SELECT CAST(COALESCE(SUM(total - claimed_amo
 #[boxed]
 impl PacketStore<'_> {
     /// The unclaimed money in a user's open packets, in minor units.
-    pub async fn unclaimed_money(self, giver: UserId) -> Result<i64, StoreError> {
+    pub async fn unclaimed_money(self, giver: UserId) -> StoreResult<i64> {
         self.one(query!(UNCLAIMED; giver), column("amount")).await
     }
 
     /// Every packet that is not settled.
-    pub async fn open(self) -> Result<Vec<Packet>, StoreError> {
+    pub async fn open(self) -> StoreResult<Vec<Packet>> {
         let sql = select!(super::columns, "FROM packets WHERE state = 'open' ORDER BY id");
         self.all(query!(sql), packet).await
     }
 
     /// Packets that are not settled, and whose time is over at `now` or whose shares all have a claim in the database.
-    pub async fn over(self, now: Timestamp) -> Result<Vec<Packet>, StoreError> {
+    pub async fn over(self, now: Timestamp) -> StoreResult<Vec<Packet>> {
         let sql = select!(
             super::columns,
             "FROM packets WHERE state = 'open' AND expires_at_ms <= $1 UNION SELECT ",
@@ -289,37 +284,37 @@ impl PacketStore<'_> {
     }
 
     /// Packets that are not settled and were never loaded into Redis.
-    pub async fn unloaded_packets(self) -> Result<Vec<Packet>, StoreError> {
+    pub async fn unloaded_packets(self) -> StoreResult<Vec<Packet>> {
         let sql = select!(super::columns, "FROM packets WHERE state = 'open' AND epoch = 0 ORDER BY id");
         self.all(query!(sql), packet).await
     }
 
     /// Whether a packet is open or waits for the replay of grants.
-    pub async fn has_unsettled(self) -> Result<bool, StoreError> {
+    pub async fn has_unsettled(self) -> StoreResult<bool> {
         let sql =
             "SELECT 1 FROM packets WHERE state = 'open' UNION ALL SELECT 1 FROM packets WHERE recovering = 1 LIMIT 1";
         self.exists(query!(sql)).await
     }
 
     /// Packets that grant nothing until every `serve` process has replayed its grants.
-    pub async fn recovering_packets(self) -> Result<Vec<Packet>, StoreError> {
+    pub async fn recovering_packets(self) -> StoreResult<Vec<Packet>> {
         let sql = select!(super::columns, "FROM packets WHERE recovering = 1 ORDER BY id");
         self.all(query!(sql), packet).await
     }
 
     /// Records that packets wait for the replay of grants, or do not wait any more.
-    pub async fn set_recovering(self, ids: &[PacketId], recovering: bool) -> Result<(), StoreError> {
+    pub async fn set_recovering(self, ids: &[PacketId], recovering: bool) -> StoreResult<()> {
         self.run_all(for_ids("UPDATE packets SET recovering = $1 WHERE id IN $ids", &values![recovering], ids)).await
     }
 
     /// Packets that are not settled, by id, after `after`.
-    pub async fn open_after(self, after: PacketId, limit: i64) -> Result<Vec<Packet>, StoreError> {
+    pub async fn open_after(self, after: PacketId, limit: i64) -> StoreResult<Vec<Packet>> {
         let sql = select!(super::columns, "FROM packets WHERE state = 'open' AND id > $1 ORDER BY id LIMIT $2");
         self.all(query!(sql; after.0, limit), packet).await
     }
 
     /// Packets that were given or settled at `since` or later.
-    pub async fn changed_since(self, since: Timestamp) -> Result<Vec<Packet>, StoreError> {
+    pub async fn changed_since(self, since: Timestamp) -> StoreResult<Vec<Packet>> {
         let sql = select!(
             super::columns,
             "FROM packets WHERE created_at_ms >= $1 UNION SELECT ",
@@ -331,7 +326,7 @@ impl PacketStore<'_> {
 }
 
 /// The number of a giver's packets that are not settled.
-pub(super) async fn count_open(tx: &mut Tx, giver: Giver) -> Result<i64, sqlx::Error> {
+pub(super) async fn count_open(tx: &mut Tx, giver: Giver) -> sqlx::Result<i64> {
     let query = match giver {
         Giver::User(user) => {
             query!("SELECT COUNT(*) AS n FROM packets WHERE state = 'open' AND giver = $1"; user)

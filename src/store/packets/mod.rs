@@ -14,7 +14,7 @@ use sqlx::any::AnyRow;
 
 use crate::audit::{Snapshot, Steps};
 use crate::wallet::{Posted, post};
-use crate::{PacketStore, StoreError, Tx, column, for_rows, row};
+use crate::{PacketStore, StoreResult, Tx, column, for_rows, row};
 pub use claims::{PersistedClaim, ShareGrant};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
@@ -32,7 +32,7 @@ macro_rules! columns {
 }
 use columns;
 
-fn packet(row: &AnyRow) -> Result<Packet, sqlx::Error> {
+fn packet(row: &AnyRow) -> sqlx::Result<Packet> {
     let giver = row::get::<Option<_>>(row, "giver")?.map_or(Giver::Shop, Giver::User);
     let best: Option<UserId> = row::get(row, "best_user")?;
     let best = best.map(|user| Ok::<_, sqlx::Error>((user, row::get(row, "best_amount")?))).transpose()?;
@@ -52,7 +52,7 @@ pub(super) fn account(giver: Giver) -> LedgerAccount {
 }
 
 /// Reads a packet and locks its row until the end of the transaction.
-async fn lock(tx: &mut Tx, id: PacketId) -> Result<Option<Packet>, sqlx::Error> {
+async fn lock(tx: &mut Tx, id: PacketId) -> sqlx::Result<Option<Packet>> {
     let sql = concat!("UPDATE packets SET claimed = claimed WHERE id = $1 RETURNING ", columns!());
     tx.optional(query!(sql; id), packet).await
 }
@@ -116,7 +116,7 @@ impl PacketStore<'_> {
         key: Option<&str>,
         spender: Option<ShopSpender<'_>>,
         max_open: i64,
-    ) -> Result<GiveOutcome, StoreError> {
+    ) -> StoreResult<GiveOutcome> {
         let mut tx = self.begin().await?;
         if let Some(known) = by_key(&mut tx, new.giver, key).await? {
             return Ok(repeated(known, new));
@@ -149,18 +149,18 @@ impl PacketStore<'_> {
         tx.commit_and(GiveOutcome::Created(new.clone())).await
     }
 
-    pub async fn get(self, id: PacketId) -> Result<Option<Packet>, StoreError> {
+    pub async fn get(self, id: PacketId) -> StoreResult<Option<Packet>> {
         self.optional(query!(select!(columns, "FROM packets WHERE id = $1"); id), packet).await
     }
 
     /// Packets that were settled in `from..to`.
-    pub async fn settled(self, from: Timestamp, to: Timestamp) -> Result<Vec<Packet>, StoreError> {
+    pub async fn settled(self, from: Timestamp, to: Timestamp) -> StoreResult<Vec<Packet>> {
         let sql = select!(columns, "FROM packets WHERE settled_at_ms >= $1 AND settled_at_ms < $2");
         self.all(query!(sql; from, to), packet).await
     }
 
     /// Packets of a giver, newest first, older than `before`.
-    pub async fn given(self, giver: Giver, before: Option<&Packet>, limit: i64) -> Result<Vec<Packet>, StoreError> {
+    pub async fn given(self, giver: Giver, before: Option<&Packet>, limit: i64) -> StoreResult<Vec<Packet>> {
         let (at, id) = keyset(before.map(|packet| (packet.created_at, packet.id)));
         let whose = if giver == Giver::Shop { "giver IS NULL AND $1 = ''" } else { "giver = $1" };
         let sql = format!(
@@ -177,7 +177,7 @@ impl PacketStore<'_> {
     }
 
     /// All packets, newest first, older than `before`.
-    pub async fn list(self, before: Option<&Packet>, limit: i64) -> Result<Vec<Packet>, StoreError> {
+    pub async fn list(self, before: Option<&Packet>, limit: i64) -> StoreResult<Vec<Packet>> {
         let (at, id) = keyset(before.map(|packet| (packet.created_at, packet.id)));
         let sql = select!(
             columns,
@@ -193,7 +193,7 @@ impl PacketStore<'_> {
         user: UserId,
         before: Option<(Timestamp, PacketId)>,
         limit: i64,
-    ) -> Result<Vec<(ShareClaim, Packet)>, StoreError> {
+    ) -> StoreResult<Vec<(ShareClaim, Packet)>> {
         let (at, id) = keyset(before);
         let sql = select!(
             claims::columns,
@@ -210,18 +210,18 @@ impl PacketStore<'_> {
         Ok(with_packets.collect())
     }
 
-    pub async fn with_ids(self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
+    pub async fn with_ids(self, ids: &[PacketId]) -> StoreResult<Vec<Packet>> {
         self.all_of(select!(columns, "FROM packets WHERE id IN $ids"), &[], ids, packet).await
     }
 
     /// Starts a new epoch of a packet's keys in Redis and returns its number.
-    pub async fn next_epoch(self, id: PacketId) -> Result<i64, StoreError> {
+    pub async fn next_epoch(self, id: PacketId) -> StoreResult<i64> {
         let row = query!("UPDATE packets SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch"; id);
         self.one(row, column("epoch")).await
     }
 
     /// The shares of one part of a packet, whether claimed or not. Empty after the last part.
-    pub async fn part(self, id: PacketId, part: i64) -> Result<Vec<Share>, StoreError> {
+    pub async fn part(self, id: PacketId, part: i64) -> StoreResult<Vec<Share>> {
         let sql = "SELECT part, amounts FROM packet_shares WHERE packet_id = $1 AND part = $2";
         Ok(self.optional(query!(sql; id, part), shares_of_part).await?.unwrap_or_default())
     }
@@ -232,7 +232,7 @@ fn keyset(before: Option<(Timestamp, PacketId)>) -> (i64, i64) {
     before.map_or((i64::MAX, i64::MAX), |(at, id)| (at.as_millisecond(), id.0))
 }
 
-fn shares_of_part(row: &AnyRow) -> Result<Vec<Share>, sqlx::Error> {
+fn shares_of_part(row: &AnyRow) -> sqlx::Result<Vec<Share>> {
     let first = row::int(row, "part")? * SHARES_PER_PART;
     let amounts = row::text(row, "amounts")?;
     let shares = (first..)
@@ -242,7 +242,7 @@ fn shares_of_part(row: &AnyRow) -> Result<Vec<Share>, sqlx::Error> {
 }
 
 /// The packet that was created with this idempotency key.
-async fn by_key(tx: &mut Tx, giver: Giver, key: Option<&str>) -> Result<Option<Packet>, sqlx::Error> {
+async fn by_key(tx: &mut Tx, giver: Giver, key: Option<&str>) -> sqlx::Result<Option<Packet>> {
     let Some(key) = key else { return Ok(None) };
     let query = match giver {
         Giver::User(user) => query!(select!(columns, "FROM packets WHERE wish_key = $1 AND giver = $2"); key, user),
@@ -257,7 +257,7 @@ fn repeated(known: Packet, new: &Packet) -> GiveOutcome {
 }
 
 /// The sum that a member of the staff gave from the shop's purse since this time, in minor units.
-async fn spent(tx: &mut Tx, user: UserId, since: Timestamp) -> Result<i64, sqlx::Error> {
+async fn spent(tx: &mut Tx, user: UserId, since: Timestamp) -> sqlx::Result<i64> {
     let sql = "SELECT CAST(COALESCE(SUM(total), 0) AS BIGINT) AS spent FROM packets
          WHERE giver IS NULL AND given_by = $1 AND created_at_ms > $2";
     tx.one(query!(sql; user, since), column("spent")).await
@@ -265,7 +265,7 @@ async fn spent(tx: &mut Tx, user: UserId, since: Timestamp) -> Result<i64, sqlx:
 
 /// Writes the shares of a new packet and takes its money from the giver. `actor` is the member of the staff who gives
 /// from the shop's purse.
-async fn fund(tx: &mut Tx, new: &Packet, shares: &[i64], actor: Option<&str>) -> Result<Posted, sqlx::Error> {
+async fn fund(tx: &mut Tx, new: &Packet, shares: &[i64], actor: Option<&str>) -> sqlx::Result<Posted> {
     insert_shares(tx, new.id, shares).await?;
     if let Some(actor) = actor {
         let details = serde_json::json!({"total": new.total, "count": new.count, "greeting": new.greeting});
@@ -283,7 +283,7 @@ async fn insert(
     new: &Packet,
     key: Option<&str>,
     staff: Option<(UserId, Option<UserId>)>,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let (given_by, approved_by) = staff.unzip();
     let sql = "INSERT INTO packets (id, giver, wish_key, total, count, least, most, split, greeting, own, opens_at_ms,
            expires_at_ms, buckets, state, created_at_ms, given_by, approved_by)
@@ -294,7 +294,7 @@ async fn insert(
     Ok(tx.changed(query).await? == 1)
 }
 
-async fn insert_shares(tx: &mut Tx, id: PacketId, shares: &[i64]) -> Result<(), sqlx::Error> {
+async fn insert_shares(tx: &mut Tx, id: PacketId, shares: &[i64]) -> sqlx::Result<()> {
     let parts: Vec<String> = shares
         .chunks(SHARES_PER_PART as usize)
         .map(|part| part.iter().map(i64::to_string).collect::<Vec<_>>().join(" "))
@@ -341,12 +341,12 @@ const OWN_SHARES: &str =
 #[boxed]
 impl Snapshot {
     /// Describes shares of the shop's money that staff gave to themselves.
-    pub async fn own_shares(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn own_shares(&mut self) -> StoreResult<Vec<String>> {
         self.problems_of(Steps::<i64>::over("packets", "id"), &[OWN_SHARES]).await
     }
 
     /// Describes packets whose money does not add up.
-    pub async fn packet_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn packet_mismatches(&mut self) -> StoreResult<Vec<String>> {
         let (mut problems, mut steps) = (Vec::new(), Steps::<i64>::over("packets", "id"));
         while let Some(step) = steps.next(self).await? {
             problems.extend(self.all(query!(MISMATCHES; &step.after, &step.upto), describe).await?);
@@ -355,7 +355,7 @@ impl Snapshot {
     }
 }
 
-fn describe(row: &AnyRow) -> Result<String, sqlx::Error> {
+fn describe(row: &AnyRow) -> sqlx::Result<String> {
     Ok(format!(
         "packet {} ({}): funded {} of {}, records {} shares with {} as claimed, its claims are {} with {}, returned {}, \
          balance {}",

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::packets::*;
 use crate::payments::approvals::Approval;
 use crate::payments::staff_refunds::{APPROVAL_LIFETIME, log_decision, moved_alone};
-use crate::{ApprovalOutcome, Bound, PacketStore, StoreError, bound, list, pair, row};
+use crate::{ApprovalOutcome, Bound, PacketStore, StoreError, StoreResult, bound, list, pair, row};
 use domain::ledger::{CURRENCY, money};
 use domain::linked_accounts::groups;
 use domain::{ApprovalStatus, AuditAction, RefundKind, RefundTarget};
@@ -31,7 +31,7 @@ pub(super) async fn waits(
     new: &Packet,
     key: Option<&str>,
     spender: &ShopSpender<'_>,
-) -> Result<Option<GiveOutcome>, sqlx::Error> {
+) -> sqlx::Result<Option<GiveOutcome>> {
     let Some(alone) = spender.alone else { return Ok(None) };
     let now = tx.now;
     let moved = moved_alone(tx, spender.user, CURRENCY).await?;
@@ -58,7 +58,7 @@ pub(super) async fn waiting(
     tx: &mut Tx,
     key: Option<&str>,
     spender: &ShopSpender<'_>,
-) -> Result<Option<GiveOutcome>, sqlx::Error> {
+) -> sqlx::Result<Option<GiveOutcome>> {
     let Some(key) = key else { return Ok(None) };
     let expire = "UPDATE staff_refunds SET approval = 'expired'
          WHERE packet_key = $1 AND approval = 'pending' AND expires_at_ms <= $2";
@@ -84,7 +84,7 @@ impl PacketStore<'_> {
         shares: &[i64],
         by: UserId,
         actor: &str,
-    ) -> Result<ApprovalOutcome, StoreError> {
+    ) -> StoreResult<ApprovalOutcome> {
         let key = of.packet.as_ref().and_then(|packet| packet.key.as_deref());
         let mut tx = self.begin().await?;
         let sql = "UPDATE staff_refunds SET approval = 'approved', decided_at_ms = $2, decided_by = $3
@@ -103,7 +103,7 @@ impl PacketStore<'_> {
 
     /// For each of these packets from the shop's purse, the accounts that get no share of it: who gave or approved it,
     /// and accounts that are linked to them.
-    pub async fn excluded_from(self, packets: &[PacketId]) -> Result<HashMap<PacketId, HashSet<UserId>>, StoreError> {
+    pub async fn excluded_from(self, packets: &[PacketId]) -> StoreResult<HashMap<PacketId, HashSet<UserId>>> {
         let mut excluded: HashMap<PacketId, HashSet<UserId>> = HashMap::new();
         if packets.is_empty() {
             return Ok(excluded);
@@ -135,7 +135,7 @@ impl PacketStore<'_> {
     }
 
     /// The account and the accounts that are linked to it in any sale.
-    async fn linked_to(self, user: UserId) -> Result<HashSet<UserId>, StoreError> {
+    async fn linked_to(self, user: UserId) -> StoreResult<HashSet<UserId>> {
         let links = self.linked_accounts().links_near(user).await?;
         let groups = groups(&links).into_iter().filter(|group| group.members.contains(&user));
         Ok(groups.flat_map(|group| group.members).chain([user]).collect())
@@ -168,7 +168,7 @@ impl PacketStore<'_> {
     /// Settles a packet that has no claim under way: records the luckiest claim (the first among equal ones) and
     /// returns the unclaimed rest. `claimed` is the number of claimed shares that the caller read. If it has changed,
     /// nothing is done. Idempotent.
-    pub async fn settle(self, id: PacketId, claimed: i64) -> Result<SettleOutcome, StoreError> {
+    pub async fn settle(self, id: PacketId, claimed: i64) -> StoreResult<SettleOutcome> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let Some(packet) = lock(&mut tx, id).await? else { return Ok(SettleOutcome::Unchanged) };
@@ -195,7 +195,7 @@ impl PacketStore<'_> {
     }
 
     /// Makes a packet expire now. Settlement then returns the rest.
-    pub async fn stop(self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
+    pub async fn stop(self, id: PacketId, actor: &str) -> StoreResult<StopOutcome> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let Some(packet) = lock(&mut tx, id).await? else { return Ok(StopOutcome::NoSuchPacket) };

@@ -4,7 +4,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use crate::{AFTER_ALL, PaymentStore, RequestedPacket, StoreError, row};
+use crate::{AFTER_ALL, PaymentStore, RequestedPacket, StoreResult, row};
 use domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, UserId};
 
 /// The decision of a second person.
@@ -55,7 +55,7 @@ pub(super) use columns;
 #[boxed]
 impl PaymentStore<'_> {
     /// A request, if the refund needed a second person.
-    pub async fn approval(self, id: RefundId) -> Result<Option<Approval>, StoreError> {
+    pub async fn approval(self, id: RefundId) -> StoreResult<Option<Approval>> {
         let now = self.now().await?;
         let sql = select!(columns, "FROM staff_refunds WHERE id = $1 AND approval <> 'not_needed'");
         self.optional(query!(sql; id), |row| approval(row, now)).await
@@ -63,7 +63,7 @@ impl PaymentStore<'_> {
 
     /// Waiting requests, or requests that do not wait any more, newest first. The page begins after the request
     /// `before`.
-    pub async fn approvals(self, decided: bool, before: Option<&str>, limit: i64) -> Result<Vec<Approval>, StoreError> {
+    pub async fn approvals(self, decided: bool, before: Option<&str>, limit: i64) -> StoreResult<Vec<Approval>> {
         let sql = match decided {
             false => select!(
                 columns,
@@ -81,14 +81,14 @@ impl PaymentStore<'_> {
     }
 
     /// The requests about an order, oldest first.
-    pub async fn approvals_of(self, order: OrderId) -> Result<Vec<Approval>, StoreError> {
+    pub async fn approvals_of(self, order: OrderId) -> StoreResult<Vec<Approval>> {
         let sql = select!(columns, "FROM staff_refunds WHERE order_id = $1 AND approval <> 'not_needed' ORDER BY id");
         let now = self.now().await?;
         self.all(query!(sql; order), |row| approval(row, now)).await
     }
 }
 
-fn approval(row: &AnyRow, now: Timestamp) -> Result<Approval, sqlx::Error> {
+fn approval(row: &AnyRow, now: Timestamp) -> sqlx::Result<Approval> {
     let expires_at: Timestamp = row::get(row, "expires_at_ms")?;
     let status = match row::get(row, "approval")? {
         ApprovalStatus::Pending if expires_at <= now => ApprovalStatus::Expired,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::refunds::{FailedRefund, Refund};
 use super::{Payment, PaymentPurpose, record_webhook, refunds};
-use crate::{AFTER_ALL, AnyQuery, AuditReason, PaymentStore, StoreError, Tx, column, row};
+use crate::{AFTER_ALL, AnyQuery, AuditReason, PaymentStore, StoreResult, Tx, column, row};
 use domain::{AuditAction, CaseKind, Currency, DisputeState, Money, OrderId, PaymentStatus, RefundId, UserId};
 
 /// The details of a case about a partial refund that a dispute has stopped.
@@ -162,7 +162,7 @@ impl PaymentStore<'_> {
     /// Opens a case and records the webhook that reported it. Returns the kind of the new case; `None` if the webhook
     /// was received before or the case is open already. A refund of the shop that failed, or whose payment is disputed, is not
     /// tried again until the staff begin it again.
-    pub async fn open_case(self, webhook_id: Option<&str>, case: &NewCase<'_>) -> Result<Option<CaseKind>, StoreError> {
+    pub async fn open_case(self, webhook_id: Option<&str>, case: &NewCase<'_>) -> StoreResult<Option<CaseKind>> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         if let Some(webhook_id) = webhook_id
@@ -201,12 +201,7 @@ impl PaymentStore<'_> {
     }
 
     /// The open or the settled cases, newest first. The page begins after the case `before`.
-    pub async fn payment_cases(
-        self,
-        settled: bool,
-        before: Option<&str>,
-        limit: i64,
-    ) -> Result<Vec<PaymentCase>, StoreError> {
+    pub async fn payment_cases(self, settled: bool, before: Option<&str>, limit: i64) -> StoreResult<Vec<PaymentCase>> {
         let sql = format!(
             select!(columns, "FROM payment_cases WHERE settled_at_ms {} AND id < $1 ORDER BY id DESC LIMIT $2"),
             if settled { "IS NOT NULL" } else { "IS NULL" }
@@ -215,7 +210,7 @@ impl PaymentStore<'_> {
     }
 
     /// The cases about the payments of an order, oldest first.
-    pub async fn cases_of(self, order: OrderId) -> Result<Vec<PaymentCase>, StoreError> {
+    pub async fn cases_of(self, order: OrderId) -> StoreResult<Vec<PaymentCase>> {
         let sql = select!(
             columns,
             "FROM payment_cases WHERE payment_id IN (SELECT id FROM payments WHERE order_id = $1) ORDER BY id"
@@ -224,7 +219,7 @@ impl PaymentStore<'_> {
     }
 
     /// The disputes at a provider whose end is not known, oldest first, after the case `after`.
-    pub async fn open_disputes(self, provider: &str, after: &str, limit: i64) -> Result<Vec<PaymentCase>, StoreError> {
+    pub async fn open_disputes(self, provider: &str, after: &str, limit: i64) -> StoreResult<Vec<PaymentCase>> {
         let sql = select!(
             columns,
             "FROM payment_cases WHERE dispute_state = 'open' AND id > $2
@@ -235,13 +230,13 @@ impl PaymentStore<'_> {
     }
 
     /// A case, open or settled.
-    pub async fn payment_case(self, id: &str) -> Result<Option<PaymentCase>, StoreError> {
+    pub async fn payment_case(self, id: &str) -> StoreResult<Option<PaymentCase>> {
         let sql = select!(columns, "FROM payment_cases WHERE id = $1");
         Ok(self.with_payments(query!(sql; id)).await?.pop())
     }
 
     /// The cases that a statement selects, with their payments and refunds.
-    async fn with_payments(self, query: AnyQuery<'_>) -> Result<Vec<PaymentCase>, StoreError> {
+    async fn with_payments(self, query: AnyQuery<'_>) -> StoreResult<Vec<PaymentCase>> {
         let mut found = self.all(query, case).await?;
         for case in &mut found {
             let Ok(id) = case.payment_id.parse() else { continue };
@@ -257,13 +252,13 @@ impl PaymentStore<'_> {
 
     /// Whether the refund that failed was the shop's refund of the whole payment. Somebody may have refunded a part at the
     /// provider.
-    async fn is_own_failure(self, of: &PaymentCase) -> Result<bool, StoreError> {
+    async fn is_own_failure(self, of: &PaymentCase) -> StoreResult<bool> {
         let sql = "SELECT 1 FROM failed_refunds WHERE refund_id = $1 AND failed_at_ms = $2";
         self.exists(query!(sql; &of.payment_id, of.opened_at)).await
     }
 
     /// Who paid: the owner of the order, or of the wallet.
-    pub async fn payer_of(self, of: &Payment) -> Result<Option<UserId>, StoreError> {
+    pub async fn payer_of(self, of: &Payment) -> StoreResult<Option<UserId>> {
         match of.purpose {
             PaymentPurpose::TopUp(user) => Ok(Some(user)),
             PaymentPurpose::Order(order) => Ok(self.orders().order_with_id(order).await?.map(|order| order.user_id)),
@@ -271,7 +266,7 @@ impl PaymentStore<'_> {
     }
 
     /// The orders among these of which a payment was ever disputed.
-    pub async fn disputed_among(self, orders: &[OrderId]) -> Result<HashSet<OrderId>, StoreError> {
+    pub async fn disputed_among(self, orders: &[OrderId]) -> StoreResult<HashSet<OrderId>> {
         let sql = "SELECT order_id FROM payments WHERE order_id IN $ids AND EXISTS
              (SELECT 1 FROM payment_cases WHERE payment_id = payments.id AND kind = 'disputed'
                 AND (dispute_state IS NULL OR dispute_state <> 'won'))";
@@ -285,7 +280,7 @@ impl PaymentStore<'_> {
         of: &PaymentCase,
         action: CaseAction,
         reason: AuditReason<'_>,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let done = apply(&mut tx, of, action, reason).await?;
         if done {
@@ -302,7 +297,7 @@ pub(super) async fn apply(
     of: &PaymentCase,
     action: CaseAction,
     reason: AuditReason<'_>,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let now = tx.now;
     let done = match action {
         CaseAction::Refund => {
@@ -326,7 +321,7 @@ pub(super) async fn apply(
     Ok(done)
 }
 
-fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
+fn case(row: &AnyRow) -> sqlx::Result<PaymentCase> {
     let amount: Option<i64> = row::get(row, "amount")?;
     let currency = row::get::<Option<String>>(row, "currency")?.and_then(|code| Currency::parse(&code));
     let settled_at: Option<Timestamp> = row::get(row, "settled_at_ms")?;
@@ -343,7 +338,7 @@ fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
 }
 
 /// Opens a case and returns its id. `None`: the same case is open already.
-pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Result<Option<String>, sqlx::Error> {
+pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> sqlx::Result<Option<String>> {
     let id = Uuid::now_v7().to_string();
     let sql = "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms, refund_id,
            dispute_id, dispute_state, respond_by_ms)
@@ -358,7 +353,7 @@ pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Res
 
 /// Stops the refunds to a payer who disputes the payment. The case of the dispute is about the whole refund, so each partial
 /// one gets a case of its own, from which staff begin it again.
-async fn stop_refunds(tx: &mut Tx, payment: &str) -> Result<(), sqlx::Error> {
+async fn stop_refunds(tx: &mut Tx, payment: &str) -> sqlx::Result<()> {
     for part in refunds::stop_all(tx, payment).await? {
         let case = NewCase::about(CaseKind::RefundFailed, payment, STOPPED_BY_DISPUTE);
         open(tx, &NewCase { part: Some(part), ..case }, tx.now).await?;
@@ -368,7 +363,7 @@ async fn stop_refunds(tx: &mut Tx, payment: &str) -> Result<(), sqlx::Error> {
 
 /// Opens the case of a dispute, or writes down how far the dispute is. What is told after its end is old. One that the shop
 /// has won settles its own case, unless a refund waits there for the staff. Returns whether the case is new.
-async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> Result<bool, sqlx::Error> {
+async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> sqlx::Result<bool> {
     let now = tx.now;
     let sql =
         "SELECT id, dispute_state FROM payment_cases WHERE payment_id = $1 AND kind = 'disputed' AND dispute_id = $2";
@@ -404,14 +399,14 @@ async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> R
     Ok(is_new)
 }
 
-async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>) -> Result<bool, sqlx::Error> {
+async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>) -> sqlx::Result<bool> {
     let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = $3, note = $4
          WHERE id = $1 AND settled_at_ms IS NULL";
     Ok(tx.changed(query!(sql; id, tx.now, reason.actor, reason.note)).await? == 1)
 }
 
 /// Leaves held money to the shop once the last case about it is settled. Money that went back is not held any more.
-async fn keep_held(tx: &mut Tx, of: &PaymentCase) -> Result<(), sqlx::Error> {
+async fn keep_held(tx: &mut Tx, of: &PaymentCase) -> sqlx::Result<()> {
     if of.kind != CaseKind::Mismatched {
         return Ok(());
     }
@@ -429,6 +424,6 @@ pub(super) const DISPUTED: &str = "SELECT 1 FROM payment_cases WHERE kind = 'dis
      AND (dispute_state IS NULL OR dispute_state <> 'won')
      AND payment_id IN (SELECT id FROM payments WHERE order_id = $1) LIMIT 1";
 
-async fn is_open(tx: &mut Tx, id: &str) -> Result<bool, sqlx::Error> {
+async fn is_open(tx: &mut Tx, id: &str) -> sqlx::Result<bool> {
     tx.exists(query!("SELECT 1 FROM payment_cases WHERE id = $1 AND settled_at_ms IS NULL"; id)).await
 }

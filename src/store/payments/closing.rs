@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
 use crate::payments::{Payment, columns, payment};
-use crate::{PaymentStore, StoreError, column};
+use crate::{PaymentStore, StoreResult, column};
 use domain::ids::first_id_of;
 use domain::{OrderId, PaymentId};
 
@@ -31,14 +31,14 @@ pub(super) fn first_question(now: Timestamp, expires_at: Timestamp) -> Option<i6
 #[boxed]
 impl PaymentStore<'_> {
     /// Payments that are due for closing. Payments that have waited longest come first.
-    pub async fn payments_to_close(self, limit: i64) -> Result<Vec<Payment>, StoreError> {
+    pub async fn payments_to_close(self, limit: i64) -> StoreResult<Vec<Payment>> {
         let sql = select!(columns, "FROM payments WHERE close_at_ms <= $1 ORDER BY close_at_ms, id LIMIT $2");
         self.all(query!(sql; self.now().await?, limit), payment).await
     }
 
     /// Payments about which the provider shall be asked now, before they are due for closing. Sets when each is asked
     /// about again: the pauses double, and the last question comes shortly before the payment expires.
-    pub async fn payments_to_ask(self, limit: i64) -> Result<Vec<Payment>, StoreError> {
+    pub async fn payments_to_ask(self, limit: i64) -> StoreResult<Vec<Payment>> {
         let sql = concat!(
             "UPDATE payments SET ask_at_ms = CASE WHEN 2 * $1 - created_at_ms < expires_at_ms - $3
                  THEN 2 * $1 - created_at_ms WHEN $1 < expires_at_ms - $3 THEN expires_at_ms - $3 END
@@ -51,46 +51,46 @@ impl PaymentStore<'_> {
     }
 
     /// The payments of an order that can still be made at the provider.
-    pub async fn open_payments(self, order: OrderId) -> Result<Vec<Payment>, StoreError> {
+    pub async fn open_payments(self, order: OrderId) -> StoreResult<Vec<Payment>> {
         let sql = select!(columns, "FROM payments WHERE order_id = $1 AND close_at_ms IS NOT NULL ORDER BY id");
         self.all(query!(sql; order), payment).await
     }
 
     /// Records that the provider has closed a payment.
-    pub async fn close(self, id: PaymentId) -> Result<(), StoreError> {
+    pub async fn close(self, id: PaymentId) -> StoreResult<()> {
         let sql = "UPDATE payments SET close_at_ms = NULL, closed_at_ms = $2 WHERE id = $1 AND close_at_ms IS NOT NULL";
         self.run(query!(sql; id, self.now().await?)).await
     }
 
     /// Postpones the closing of a payment that can still be made to the moment when it expires. Returns `false` if it has
     /// expired.
-    pub async fn close_at_expiry(self, id: PaymentId) -> Result<bool, StoreError> {
+    pub async fn close_at_expiry(self, id: PaymentId) -> StoreResult<bool> {
         let sql = "UPDATE payments SET close_at_ms = expires_at_ms
              WHERE id = $1 AND close_at_ms IS NOT NULL AND expires_at_ms > $2";
         Ok(self.changed(query!(sql; id, self.now().await?)).await? == 1)
     }
 
     /// Makes the next question about a payment due at once, because its payer says that it is made.
-    pub async fn ask_now(self, id: PaymentId) -> Result<(), StoreError> {
+    pub async fn ask_now(self, id: PaymentId) -> StoreResult<()> {
         let sql = "UPDATE payments SET ask_at_ms = $2 WHERE id = $1 AND ask_at_ms > $2";
         self.run(query!(sql; id, self.now().await?)).await
     }
 
     /// Records that a payer's attempt failed, and makes the payment due for closing at once.
-    pub async fn decline(self, id: PaymentId) -> Result<(), StoreError> {
+    pub async fn decline(self, id: PaymentId) -> StoreResult<()> {
         let sql = "UPDATE payments SET close_at_ms = 0, declined_at_ms = $2 WHERE id = $1 AND close_at_ms IS NOT NULL";
         self.run(query!(sql; id, self.now().await?)).await
     }
 
     /// The orders among these whose last payment was declined.
-    pub async fn declined_among(self, orders: &[OrderId]) -> Result<HashSet<OrderId>, StoreError> {
+    pub async fn declined_among(self, orders: &[OrderId]) -> StoreResult<HashSet<OrderId>> {
         let sql = "SELECT order_id FROM payments WHERE declined_at_ms IS NOT NULL
              AND id IN (SELECT MAX(id) FROM payments WHERE order_id IN $ids GROUP BY order_id)";
         self.all_of(sql, &[], orders, column("order_id")).await
     }
 
     /// Postpones the next attempt to close a payment, by half the time that it has been due.
-    pub async fn postpone_close(self, id: PaymentId) -> Result<(), StoreError> {
+    pub async fn postpone_close(self, id: PaymentId) -> StoreResult<()> {
         let due = "($2 - COALESCE(expires_at_ms, $2)) / 2";
         let sql = format!(
             "UPDATE payments SET close_at_ms = $2 + CASE WHEN {due} < $3 THEN $3 WHEN {due} > $4 THEN $4 ELSE {due} END
@@ -116,14 +116,14 @@ const KEEP_BILL_LINES: Duration = Duration::from_secs(90 * 24 * 3600);
 #[boxed]
 impl PaymentStore<'_> {
     /// Deletes a bounded number of old webhooks. Returns whether there may be more.
-    pub async fn purge_webhooks(self) -> Result<bool, StoreError> {
+    pub async fn purge_webhooks(self) -> StoreResult<bool> {
         let before = values![self.now().await? - KEEP_WEBHOOKS];
         let old = "received_at_ms < $1 ORDER BY received_at_ms";
         self.purge_rows(["webhook_events", "webhook_id"], old, before).await
     }
 
     /// Deletes a bounded number of old payments that were closed without money. Returns whether there may be more.
-    pub async fn purge_payments(self) -> Result<bool, StoreError> {
+    pub async fn purge_payments(self) -> StoreResult<bool> {
         let unmade = "id < $1 AND status = 'created' AND closed_at_ms IS NOT NULL AND mismatched_at_ms IS NULL
              AND held_at_ms IS NULL AND NOT EXISTS (SELECT 1 FROM payment_cases WHERE payment_id = payments.id)
              ORDER BY id";
@@ -132,13 +132,13 @@ impl PaymentStore<'_> {
     }
 
     /// Deletes a bounded number of old lines of bills. Returns whether there may be more.
-    pub async fn purge_bill_lines(self) -> Result<bool, StoreError> {
+    pub async fn purge_bill_lines(self) -> StoreResult<bool> {
         let before = values![first_id_of(self.now().await? - KEEP_BILL_LINES)];
         self.purge_rows(["bill_lines", "run, line"], "run < $1 ORDER BY run, line", before).await
     }
 
     /// Deletes a bounded number of old payments of the sandbox. Returns whether there may be more.
-    pub async fn purge_sandbox(self) -> Result<bool, StoreError> {
+    pub async fn purge_sandbox(self) -> StoreResult<bool> {
         let before = values![first_id_of(self.now().await? - KEEP_SANDBOX_PAYMENTS)];
         self.purge_rows(["sandbox_payments", "id"], "id < $1 AND status <> 'captured' ORDER BY id", before).await
     }

@@ -18,7 +18,7 @@ use sqlx::any::AnyRow;
 
 use super::orders::{add_events, close_payments_of, read};
 use super::wallet::{Posted, lock, post};
-use super::{PaymentStore, StoreError, Tx, column, deposits, pair, row};
+use super::{PaymentStore, StoreResult, Tx, column, deposits, pair, row};
 use crate::accounts;
 use cases::NewCase;
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
@@ -138,14 +138,14 @@ macro_rules! columns {
 }
 use columns;
 
-fn purpose(row: &AnyRow) -> Result<PaymentPurpose, sqlx::Error> {
+fn purpose(row: &AnyRow) -> sqlx::Result<PaymentPurpose> {
     match row::get(row, "order_id")? {
         Some(order) => Ok(PaymentPurpose::Order(order)),
         None => row::get(row, "user_id").map(PaymentPurpose::TopUp),
     }
 }
 
-fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
+fn payment(row: &AnyRow) -> sqlx::Result<Payment> {
     read!(row => Payment {
         id, purpose = purpose(row)?, provider, amount, refunded_in_parts, status, reference,
         expires_at: "expires_at_ms",
@@ -157,7 +157,7 @@ impl PaymentStore<'_> {
     /// Adds a payment that becomes due for closing at `expires_at`. Returns `false` if the wallet has
     /// [`MAX_OPEN_TOP_UPS`], or the order has [`MAX_PAYMENTS_OF_ORDER`] already; requests that overlap may exceed these by
     /// their number.
-    pub async fn add(self, payment: &NewPayment, expires_at: Timestamp, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn add(self, payment: &NewPayment, expires_at: Timestamp, now: Timestamp) -> StoreResult<bool> {
         let (order, user) = match payment.purpose {
             PaymentPurpose::Order(order) => (Some(order), None),
             PaymentPurpose::TopUp(user) => (None, Some(user)),
@@ -176,12 +176,7 @@ impl PaymentStore<'_> {
 
     /// Records where a payment is made, and the provider's name of it. Returns `false` if the payment was closed in the
     /// meantime. Then do not tell the payer where it is made.
-    pub async fn set_checkout(
-        self,
-        id: PaymentId,
-        checkout: &Checkout,
-        reference: Option<&str>,
-    ) -> Result<bool, StoreError> {
+    pub async fn set_checkout(self, id: PaymentId, checkout: &Checkout, reference: Option<&str>) -> StoreResult<bool> {
         let (text, scan_until) = match checkout {
             Checkout::Redirect(url) => (url, None),
             Checkout::Scan { text, expires_at } => (text, Some(expires_at.as_millisecond())),
@@ -192,7 +187,7 @@ impl PaymentStore<'_> {
         Ok(is_open == Some(true))
     }
 
-    pub async fn get(self, id: PaymentId) -> Result<Option<Payment>, StoreError> {
+    pub async fn get(self, id: PaymentId) -> StoreResult<Option<Payment>> {
         let sql = select!(columns, "FROM payments WHERE id = $1");
         self.optional(query!(sql; id), payment).await
     }
@@ -206,7 +201,7 @@ impl PaymentStore<'_> {
         payment: PaymentId,
         captured: Money,
         now: Timestamp,
-    ) -> Result<CaptureOutcome, StoreError> {
+    ) -> StoreResult<CaptureOutcome> {
         let mut tx = self.begin().await?;
         if !record_webhook(&mut tx, webhook_id, &payment.to_string(), now).await? {
             return Ok(CaptureOutcome::AlreadyApplied);
@@ -235,7 +230,7 @@ impl PaymentStore<'_> {
     }
 
     /// Pays an order from its owner's wallet: the order, the payment `id` and the ledger change in one transaction.
-    pub async fn pay_from_wallet(self, id: PaymentId, order: OrderId) -> Result<WalletPaymentOutcome, StoreError> {
+    pub async fn pay_from_wallet(self, id: PaymentId, order: OrderId) -> StoreResult<WalletPaymentOutcome> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         if !move_order(&mut tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
@@ -268,19 +263,14 @@ impl PaymentStore<'_> {
 }
 
 /// Locks the order before its payments, like a cancellation. Returns what is to be paid for it.
-async fn lock_order_of(tx: &mut Tx, payment: PaymentId) -> Result<Option<i64>, sqlx::Error> {
+async fn lock_order_of(tx: &mut Tx, payment: PaymentId) -> sqlx::Result<Option<i64>> {
     let sql = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)
          RETURNING amount";
     tx.optional(query!(sql; payment), column("amount")).await
 }
 
 /// Decides about a capture that could not change a payment to `captured`.
-async fn refuse_capture(
-    tx: &mut Tx,
-    id: PaymentId,
-    captured: Money,
-    now: Timestamp,
-) -> Result<CaptureOutcome, sqlx::Error> {
+async fn refuse_capture(tx: &mut Tx, id: PaymentId, captured: Money, now: Timestamp) -> sqlx::Result<CaptureOutcome> {
     let sql = select!(columns, "FROM payments WHERE id = $1");
     let kind = match tx.optional(query!(sql; id), payment).await? {
         None => CaseKind::UnknownPayment,
@@ -304,21 +294,21 @@ fn is_possible(amount: &Money) -> bool {
 /// Records for the books which amount was captured instead of the payment's amount. Only the first such report counts,
 /// because money moves once. An amount
 /// that is too large to be real is left to the case.
-async fn hold(tx: &mut Tx, id: PaymentId, captured: Money, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn hold(tx: &mut Tx, id: PaymentId, captured: Money, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE payments SET held_amount = $2, held_currency = $3, held_at_ms = $4
          WHERE id = $1 AND status = 'created' AND held_at_ms IS NULL AND CAST($2 AS BIGINT) BETWEEN 1 AND $5";
     tx.run(query!(sql; id, captured.amount, captured.currency, now, MAX_HELD_AMOUNT)).await
 }
 
 /// Records a webhook. Returns `false` if it was received before.
-async fn record_webhook(tx: &mut Tx, webhook_id: &str, payment: &str, now: Timestamp) -> Result<bool, sqlx::Error> {
+async fn record_webhook(tx: &mut Tx, webhook_id: &str, payment: &str, now: Timestamp) -> sqlx::Result<bool> {
     let sql = "INSERT INTO webhook_events (webhook_id, received_at_ms, payment_id) VALUES ($1, $2, $3)
          ON CONFLICT DO NOTHING";
     Ok(tx.changed(query!(sql; webhook_id, now, payment)).await? == 1)
 }
 
 /// `is_due`: the payment has the amount that the order costs now.
-async fn pay(tx: &mut Tx, order: OrderId, is_due: bool, now: Timestamp) -> Result<CaptureOutcome, sqlx::Error> {
+async fn pay(tx: &mut Tx, order: OrderId, is_due: bool, now: Timestamp) -> sqlx::Result<CaptureOutcome> {
     if is_due && move_order(tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
         close_payments_of(tx, &[order]).await?;
         let returned = take_back_deposit(tx, order).await?;
@@ -331,7 +321,7 @@ async fn pay(tx: &mut Tx, order: OrderId, is_due: bool, now: Timestamp) -> Resul
 }
 
 /// The transfer that returns the deposit of an order that is being paid, if there is one. The caller must post it.
-pub(crate) async fn take_back_deposit(tx: &mut Tx, order: OrderId) -> Result<Vec<Transfer>, sqlx::Error> {
+pub(crate) async fn take_back_deposit(tx: &mut Tx, order: OrderId) -> sqlx::Result<Vec<Transfer>> {
     let held = deposits::of_order(tx, order).await?;
     deposits::mark_returned(tx, held.as_slice()).await?;
     Ok(deposits::transfers(held.as_slice()))
@@ -344,7 +334,7 @@ async fn top_up(
     user: UserId,
     amount: i64,
     now: Timestamp,
-) -> Result<CaptureOutcome, sqlx::Error> {
+) -> sqlx::Result<CaptureOutcome> {
     lock(tx, &[LedgerAccount::User(user).to_string()]).await?;
     if accounts::read(tx, user).await?.is_some_and(|user| user.deleted_at.is_some()) {
         return Ok(CaptureOutcome::Refunding);
@@ -362,7 +352,7 @@ async fn move_order(
     from: OrderStatus,
     to: OrderStatus,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     debug_assert!(from.may_become(to), "{from} never becomes {to}");
     let sql = "UPDATE orders SET status = $3 WHERE id = $1 AND status = $2 RETURNING sale_id, quantity";
     let moved = tx.optional(query!(sql; order, from, to), pair("sale_id", "quantity")).await?;

@@ -11,7 +11,7 @@ use sqlx::any::AnyRow;
 use crate::orders::search::NOT_REHEARSED;
 use crate::payments::refunds::PartialRefund;
 use crate::payments::{Checkout, Payment, columns, payment};
-use crate::{PaymentStore, StoreError, row};
+use crate::{PaymentStore, StoreResult, row};
 use domain::{OrderId, PaymentId, UserId};
 
 /// A payment with everything that happened to it.
@@ -47,7 +47,7 @@ pub struct WebhookRecord {
 #[boxed]
 impl PaymentStore<'_> {
     /// A payment of the user: into the wallet, or for one of the user's orders.
-    pub async fn own_payment(self, user: UserId, id: PaymentId) -> Result<Option<OwnPayment>, StoreError> {
+    pub async fn own_payment(self, user: UserId, id: PaymentId) -> StoreResult<Option<OwnPayment>> {
         // A payment that is being closed has another time in `close_at_ms`.
         let sql = select!(
             columns,
@@ -62,7 +62,7 @@ impl PaymentStore<'_> {
     }
 
     /// Every attempt to pay an order, oldest first.
-    pub async fn payments_of(self, order: OrderId) -> Result<Vec<PaymentRecord>, StoreError> {
+    pub async fn payments_of(self, order: OrderId) -> StoreResult<Vec<PaymentRecord>> {
         let sql = select!(
             columns,
             ", created_at_ms, captured_at_ms, refunded_at_ms FROM payments WHERE order_id = $1 ORDER BY id"
@@ -77,7 +77,7 @@ impl PaymentStore<'_> {
         Ok(records)
     }
 
-    async fn webhooks_of(self, payment: &Payment) -> Result<Vec<WebhookRecord>, StoreError> {
+    async fn webhooks_of(self, payment: &Payment) -> StoreResult<Vec<WebhookRecord>> {
         let sql = "SELECT webhook_id, received_at_ms FROM webhook_events WHERE payment_id = $1
                    ORDER BY received_at_ms, webhook_id";
         let webhook = |row: &AnyRow| read!(row => WebhookRecord { id: "webhook_id", at: "received_at_ms" });
@@ -85,14 +85,14 @@ impl PaymentStore<'_> {
     }
 }
 
-fn record(row: &AnyRow) -> Result<PaymentRecord, sqlx::Error> {
+fn record(row: &AnyRow) -> sqlx::Result<PaymentRecord> {
     read!(row => PaymentRecord {
         payment = payment(row)?, created_at: "created_at_ms", captured_at: "captured_at_ms",
         refunded_at: "refunded_at_ms", partial_refunds = Vec::new(), webhooks = Vec::new(),
     })
 }
 
-fn own_payment(row: &AnyRow) -> Result<OwnPayment, sqlx::Error> {
+fn own_payment(row: &AnyRow) -> sqlx::Result<OwnPayment> {
     let checkout = match (row::get(row, "checkout_url")?, row::get(row, "scan_until_ms")?) {
         (Some(text), Some(expires_at)) => Some(Checkout::Scan { text, expires_at }),
         (url, _) => url.map(Checkout::Redirect),
@@ -125,7 +125,7 @@ pub struct PendingCounts {
 
 #[boxed]
 impl PaymentStore<'_> {
-    pub async fn pending_counts(self) -> Result<PendingCounts, StoreError> {
+    pub async fn pending_counts(self) -> StoreResult<PendingCounts> {
         // Orders of rehearsals are not work for the staff.
         let orders = |name: &str, condition: &str| {
             let rows = format!("SELECT 1 FROM orders WHERE {condition} AND {NOT_REHEARSED} LIMIT $1");

@@ -16,7 +16,7 @@ use sqlx::any::AnyRow;
 use crate::orders::read;
 use crate::payments::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, payment};
 use crate::wallet::post;
-use crate::{AuditReason, PaymentStore, StoreError, Tx, column, next_attempt, pair, row};
+use crate::{AuditReason, PaymentStore, StoreResult, Tx, column, next_attempt, pair, row};
 use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{AuditAction, Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, ledger};
 
@@ -88,7 +88,7 @@ macro_rules! attempt {
     };
 }
 
-fn whole(row: &AnyRow) -> Result<Refund, sqlx::Error> {
+fn whole(row: &AnyRow) -> sqlx::Result<Refund> {
     Ok(Refund { attempt: row::int(row, "attempt")?, ..Refund::whole(payment(row)?) })
 }
 
@@ -96,7 +96,7 @@ fn whole(row: &AnyRow) -> Result<Refund, sqlx::Error> {
 impl PaymentStore<'_> {
     /// Refunds that are pending and due. Refunds that have waited longest come first, partial refunds before the
     /// others.
-    pub async fn refunds_due(self, limit: i64) -> Result<Vec<Refund>, StoreError> {
+    pub async fn refunds_due(self, limit: i64) -> StoreResult<Vec<Refund>> {
         let sql = select!(
             columns,
             attempt!("payments.id"),
@@ -111,7 +111,7 @@ impl PaymentStore<'_> {
 
     /// The refund of a whole payment, and the amount that it returns: all that is left of the payment, or the wrong amount
     /// that was captured.
-    pub async fn whole_refund(self, id: PaymentId) -> Result<Option<(Refund, Money)>, StoreError> {
+    pub async fn whole_refund(self, id: PaymentId) -> StoreResult<Option<(Refund, Money)>> {
         let sql = select!(
             columns,
             attempt!("payments.id"),
@@ -130,7 +130,7 @@ impl PaymentStore<'_> {
 
     /// The refunded money of each order that had refunds, in parts or as a whole, in minor units. Refunds under way do
     /// not count. Captures of a wrong amount do not count either, because they paid for nothing.
-    pub async fn refunded_amounts(self, orders: &[OrderId]) -> Result<HashMap<OrderId, i64>, StoreError> {
+    pub async fn refunded_amounts(self, orders: &[OrderId]) -> StoreResult<HashMap<OrderId, i64>> {
         let sql = "SELECT order_id, CAST(SUM(amount) AS BIGINT) AS refunded FROM (
                SELECT order_id, amount FROM partial_refunds WHERE order_id IN $ids AND refunded_at_ms IS NOT NULL
                UNION ALL SELECT order_id, amount - refunded_in_parts AS amount FROM payments
@@ -141,7 +141,7 @@ impl PaymentStore<'_> {
 
     /// Postpones the next attempt of a refund, by a second at first and by up to about four minutes. Returns the number
     /// of attempts.
-    pub async fn postpone_refund(self, of: &Refund) -> Result<i64, StoreError> {
+    pub async fn postpone_refund(self, of: &Refund) -> StoreResult<i64> {
         let sql = format!("UPDATE {} SET {} WHERE id = $2 RETURNING attempts", of.table(), next_attempt(1000, 8));
         let now = self.now().await?.as_millisecond();
         Ok(self.optional(query!(AssertSqlSafe(sql); now, of.id), column("attempts")).await?.unwrap_or_default())
@@ -149,7 +149,7 @@ impl PaymentStore<'_> {
 
     /// Records that a refund was made. A refund into a wallet is made by this call itself. An order whose money goes
     /// back becomes `refunded` once none of its refunds is pending. Returns `false` if the refund was recorded before.
-    pub async fn apply_refund(self, of: &Refund, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn apply_refund(self, of: &Refund, now: Timestamp) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let is_first = record_refund(&mut tx, of, now).await?;
         settle_refunded(&mut tx, of, now).await?;
@@ -157,7 +157,7 @@ impl PaymentStore<'_> {
     }
 }
 
-pub(super) async fn record_refund(tx: &mut Tx, of: &Refund, now: Timestamp) -> Result<bool, sqlx::Error> {
+pub(super) async fn record_refund(tx: &mut Tx, of: &Refund, now: Timestamp) -> sqlx::Result<bool> {
     // The last two refunds of an order may be recorded at once. The lock makes one of them the last, which ends the
     // order.
     lock_order_of(tx, of.of.id).await?;
@@ -185,14 +185,14 @@ pub(super) async fn record_refund(tx: &mut Tx, of: &Refund, now: Timestamp) -> R
     Ok(is_first)
 }
 
-async fn is_refund_pending(tx: &mut Tx, order: OrderId) -> Result<bool, sqlx::Error> {
+async fn is_refund_pending(tx: &mut Tx, order: OrderId) -> sqlx::Result<bool> {
     let sql = "SELECT 1 FROM payments WHERE order_id = $1 AND status = 'refund_pending'
          UNION ALL SELECT 1 FROM partial_refunds WHERE order_id = $1 AND refunded_at_ms IS NULL";
     tx.exists(query!(sql; order)).await
 }
 
 /// Makes the next attempt of a refund due at once. Returns `false` if the refund is neither pending nor about to begin.
-pub(super) async fn refund_again(tx: &mut Tx, of: &Refund) -> Result<bool, sqlx::Error> {
+pub(super) async fn refund_again(tx: &mut Tx, of: &Refund) -> sqlx::Result<bool> {
     let sql = match of.is_part() {
         true => {
             "UPDATE partial_refunds SET attempts = 0, next_attempt_at_ms = 0 WHERE id = $1 AND refunded_at_ms IS NULL"
@@ -206,13 +206,13 @@ pub(super) async fn refund_again(tx: &mut Tx, of: &Refund) -> Result<bool, sqlx:
 }
 
 /// Stops the attempts of a partial refund until the staff begin them again.
-pub(super) async fn stop_part(tx: &mut Tx, payment: &str, part: RefundId) -> Result<(), sqlx::Error> {
+pub(super) async fn stop_part(tx: &mut Tx, payment: &str, part: RefundId) -> sqlx::Result<()> {
     let sql = "UPDATE partial_refunds SET next_attempt_at_ms = $1 WHERE id = $3 AND payment_id = $2";
     tx.run(query!(sql; i64::MAX, payment, part)).await
 }
 
 /// Stops all refunds of a payment to its payer until the staff begin them again. Returns the partial ones that were under way.
-pub(super) async fn stop_all(tx: &mut Tx, payment: &str) -> Result<Vec<RefundId>, sqlx::Error> {
+pub(super) async fn stop_all(tx: &mut Tx, payment: &str) -> sqlx::Result<Vec<RefundId>> {
     let sql = "UPDATE payments SET next_attempt_at_ms = $1 WHERE id = $2 AND status = 'refund_pending'";
     tx.run(query!(sql; i64::MAX, payment)).await?;
     let sql = "UPDATE partial_refunds SET next_attempt_at_ms = $1
@@ -222,7 +222,7 @@ pub(super) async fn stop_all(tx: &mut Tx, payment: &str) -> Result<Vec<RefundId>
 
 /// Records that a refund failed, and stops it until the staff begin it again. One that had counted as made is pending again,
 /// and so is its order: the money came back to the shop. Returns `false` if it is known, or if staff have settled it.
-pub(super) async fn fail(tx: &mut Tx, payment: &str, of: FailedRefund) -> Result<bool, sqlx::Error> {
+pub(super) async fn fail(tx: &mut Tx, payment: &str, of: FailedRefund) -> sqlx::Result<bool> {
     let lock = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)";
     tx.run(query!(lock; payment)).await?;
     let is_part = of.id.to_string() != payment;
@@ -296,7 +296,7 @@ const FAILING_PART: &str = failing!(
 );
 
 /// Settles the cases that wait for a refund.
-async fn settle_refunded(tx: &mut Tx, of: &Refund, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn settle_refunded(tx: &mut Tx, of: &Refund, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = ''
          WHERE payment_id = $1 AND settled_at_ms IS NULL AND kind IN ('mismatched', 'refund_failed', 'refund_delayed')
            AND COALESCE(refund_id, payment_id) = $3 AND (kind <> 'refund_failed' OR refund_id IS NOT NULL OR EXISTS
@@ -354,28 +354,24 @@ macro_rules! refunds {
 #[boxed]
 impl PaymentStore<'_> {
     /// The partial refunds of an order, oldest first.
-    pub async fn partial_refunds_of(self, order: OrderId) -> Result<Vec<PartialRefund>, StoreError> {
+    pub async fn partial_refunds_of(self, order: OrderId) -> StoreResult<Vec<PartialRefund>> {
         let sql = select!(partial_columns, "FROM partial_refunds WHERE order_id = $1 ORDER BY id");
         self.all(query!(sql; order), partial_refund).await
     }
 
     /// A partial refund as the refund job sees it; `None` if there is none with this id.
-    pub async fn partial_refund(self, id: RefundId) -> Result<Option<Refund>, StoreError> {
+    pub async fn partial_refund(self, id: RefundId) -> StoreResult<Option<Refund>> {
         let sql = concat!(refunds!(), "WHERE r.id = $1");
         self.optional(query!(sql; id), refund).await
     }
 
     /// A partial refund of the payment, if it is under way.
-    pub(super) async fn pending_partial_refund(
-        self,
-        of: PaymentId,
-        id: RefundId,
-    ) -> Result<Option<Refund>, StoreError> {
+    pub(super) async fn pending_partial_refund(self, of: PaymentId, id: RefundId) -> StoreResult<Option<Refund>> {
         let sql = concat!(refunds!(), "WHERE r.id = $1 AND r.payment_id = $2 AND r.refunded_at_ms IS NULL");
         self.optional(query!(sql; id, of), refund).await
     }
 
-    async fn partial_refunds_due(self, limit: i64) -> Result<Vec<Refund>, StoreError> {
+    async fn partial_refunds_due(self, limit: i64) -> StoreResult<Vec<Refund>> {
         let sql = concat!(
             refunds!(),
             "WHERE r.refunded_at_ms IS NULL AND r.next_attempt_at_ms <= $1 ORDER BY r.next_attempt_at_ms, r.id LIMIT $2"
@@ -385,10 +381,7 @@ impl PaymentStore<'_> {
 }
 
 /// The payment of which a part would be refunded, or why the order does not allow the refund.
-pub(super) async fn check_partial(
-    tx: &mut Tx,
-    new: &NewPartialRefund,
-) -> Result<Result<Payment, RefundRefusal>, sqlx::Error> {
+pub(super) async fn check_partial(tx: &mut Tx, new: &NewPartialRefund) -> sqlx::Result<Result<Payment, RefundRefusal>> {
     let Some(of) = captured(tx, new.order).await? else { return Ok(Err(RefundRefusal::WrongStatus)) };
     if new.to == RefundTarget::Wallet && of.amount.currency != ledger::CURRENCY {
         return Ok(Err(RefundRefusal::NoWallet));
@@ -401,7 +394,7 @@ pub(super) async fn check_partial(
 }
 
 /// The payment of a paid order.
-pub(crate) async fn captured(tx: &mut Tx, order: OrderId) -> Result<Option<Payment>, sqlx::Error> {
+pub(crate) async fn captured(tx: &mut Tx, order: OrderId) -> sqlx::Result<Option<Payment>> {
     let sql = select!(columns, "FROM payments WHERE order_id = $1 AND status = 'captured'");
     tx.optional(query!(sql; order), payment).await
 }
@@ -412,7 +405,7 @@ pub(crate) async fn begin_partial(
     tx: &mut Tx,
     new: &NewPartialRefund,
     reason: AuditReason<'_>,
-) -> Result<Result<(), RefundRefusal>, sqlx::Error> {
+) -> sqlx::Result<Result<(), RefundRefusal>> {
     let (now, order) = (tx.now, new.order.to_string());
     tx.run(query!("UPDATE orders SET status = status WHERE id = $1"; &order)).await?;
     if tx.exists(query!("SELECT 1 FROM partial_refunds WHERE id = $1"; new.id)).await? {
@@ -440,14 +433,14 @@ pub(crate) async fn begin_partial(
     Ok(Ok(()))
 }
 
-fn refund(row: &AnyRow) -> Result<Refund, sqlx::Error> {
+fn refund(row: &AnyRow) -> sqlx::Result<Refund> {
     let of = payment(row)?;
     let amount = Money { amount: row::int(row, "refund_amount")?, ..of.amount };
     let (via, attempt) = (row::text(row, "via")?, row::int(row, "attempt")?);
     Ok(Refund { id: row::get(row, "refund_id")?, of, amount, via, attempt })
 }
 
-fn partial_refund(row: &AnyRow) -> Result<PartialRefund, sqlx::Error> {
+fn partial_refund(row: &AnyRow) -> sqlx::Result<PartialRefund> {
     read!(row => PartialRefund {
         id, payment: "payment_id", amount, via, requested_at: "requested_at_ms", actor, note, message,
         refunded_at: "refunded_at_ms",

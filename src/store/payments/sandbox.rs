@@ -5,7 +5,7 @@ use boxed::boxed;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use crate::{SandboxStore, StoreError, pair};
+use crate::{SandboxStore, StoreResult, pair};
 use domain::{Money, PaymentId, RefundId};
 
 /// A charge at the provider.
@@ -36,14 +36,14 @@ pub struct SandboxWebhook {
     pub attempts: i64,
 }
 
-fn webhook(row: &AnyRow) -> Result<SandboxWebhook, sqlx::Error> {
+fn webhook(row: &AnyRow) -> sqlx::Result<SandboxWebhook> {
     read!(row => SandboxWebhook { id, body, attempts })
 }
 
 #[boxed]
 impl SandboxStore<'_> {
     /// Opens a payment. Idempotent.
-    pub async fn open_payment(self, payment: &SandboxPayment) -> Result<(), StoreError> {
+    pub async fn open_payment(self, payment: &SandboxPayment) -> StoreResult<()> {
         let sql = "INSERT INTO sandbox_payments (id, amount, currency, return_path, status, expires_at_ms)
              VALUES ($1, $2, $3, $4, 'open', $5) ON CONFLICT DO NOTHING";
         let query = query!(sql; payment.id, payment.amount.amount, payment.amount.currency, &payment.return_path,
@@ -51,7 +51,7 @@ impl SandboxStore<'_> {
         self.run(query).await
     }
 
-    pub async fn payment(self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
+    pub async fn payment(self, id: PaymentId) -> StoreResult<Option<SandboxPayment>> {
         let sql = "SELECT id, amount, currency, return_path, status, expires_at_ms FROM sandbox_payments WHERE id = $1";
         self.optional(
             query!(sql; id),
@@ -62,17 +62,12 @@ impl SandboxStore<'_> {
 
     /// Closes a payment that was neither made nor declined. The expiry is set before every instant, because a decision
     /// under way may have read the clock already.
-    pub async fn close_payment(self, id: PaymentId) -> Result<(), StoreError> {
+    pub async fn close_payment(self, id: PaymentId) -> StoreResult<()> {
         self.run(query!("UPDATE sandbox_payments SET expires_at_ms = 0 WHERE id = $1 AND status = 'open'"; id)).await
     }
 
     /// Settles an open payment and queues the webhook about it. Returns `false` if it was settled or ended before.
-    pub async fn settle(
-        self,
-        id: PaymentId,
-        status: &'static str,
-        webhook: &SandboxWebhook,
-    ) -> Result<bool, StoreError> {
+    pub async fn settle(self, id: PaymentId, status: &'static str, webhook: &SandboxWebhook) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE sandbox_payments SET status = $2
              WHERE id = $1 AND status = 'open' AND (expires_at_ms IS NULL OR expires_at_ms > $3)";
@@ -86,7 +81,7 @@ impl SandboxStore<'_> {
 
     /// Refunds an amount of a captured payment, or all that is left. Idempotent by the refund's id; a payment that was
     /// refunded as a whole needs no further refund. Returns `false` if less is left, or if it was never captured.
-    pub async fn refund(self, refund: RefundId, payment: PaymentId, amount: Option<Money>) -> Result<bool, StoreError> {
+    pub async fn refund(self, refund: RefundId, payment: PaymentId, amount: Option<Money>) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE sandbox_payments SET status = status WHERE id = $1 AND status IN ('captured', 'refunded')
              RETURNING status, amount - refunded AS remaining";
@@ -107,16 +102,16 @@ impl SandboxStore<'_> {
         tx.commit_and(true).await
     }
 
-    pub async fn webhooks_due(self, limit: i64) -> Result<Vec<SandboxWebhook>, StoreError> {
+    pub async fn webhooks_due(self, limit: i64) -> StoreResult<Vec<SandboxWebhook>> {
         let sql = "SELECT id, body, attempts FROM sandbox_webhooks WHERE next_at_ms <= $1 ORDER BY next_at_ms LIMIT $2";
         self.all(query!(sql; self.now().await?, limit), webhook).await
     }
 
-    pub async fn webhook_delivered(self, id: &str) -> Result<(), StoreError> {
+    pub async fn webhook_delivered(self, id: &str) -> StoreResult<()> {
         self.run(query!("DELETE FROM sandbox_webhooks WHERE id = $1"; id)).await
     }
 
-    pub async fn webhook_failed(self, id: &str, next: Timestamp) -> Result<(), StoreError> {
+    pub async fn webhook_failed(self, id: &str, next: Timestamp) -> StoreResult<()> {
         let sql = "UPDATE sandbox_webhooks SET attempts = attempts + 1, next_at_ms = $2 WHERE id = $1";
         self.run(query!(sql; id, next)).await
     }

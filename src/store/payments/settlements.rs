@@ -10,7 +10,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use super::cases::{self, NewCase};
-use crate::{PaymentStore, StoreError, Tx, column, for_rows, next_attempt, pair, row};
+use crate::{PaymentStore, StoreResult, Tx, column, for_rows, next_attempt, pair, row};
 use domain::settlement::{BillLine, BillSums, Booked, Comparison, Difference, Movement};
 use domain::{CaseKind, Money};
 
@@ -96,7 +96,7 @@ const PARTS: &str =
 #[boxed]
 impl PaymentStore<'_> {
     /// Stores lines of a run. A line with the same number is stored once.
-    pub async fn add_bill_lines(self, run: &str, provider: &str, lines: &[BillLine]) -> Result<(), StoreError> {
+    pub async fn add_bill_lines(self, run: &str, provider: &str, lines: &[BillLine]) -> StoreResult<()> {
         let sql =
             "INSERT INTO bill_lines (run, line, provider, payment_id, refund_id, amount, currency, fee, fee_currency, at_ms)
              VALUES $rows ON CONFLICT DO NOTHING";
@@ -110,7 +110,7 @@ impl PaymentStore<'_> {
 
     /// Lines of a run by payment, about payments after `after`. If there are more, the last payment's lines are left to the
     /// next call, because they may be incomplete.
-    pub async fn bill_lines(self, run: &str, after: &str, limit: usize) -> Result<Vec<BillLine>, StoreError> {
+    pub async fn bill_lines(self, run: &str, after: &str, limit: usize) -> StoreResult<Vec<BillLine>> {
         let sql = "SELECT line, payment_id, refund_id, amount, currency, fee, fee_currency, at_ms FROM bill_lines
              WHERE run = $1 AND payment_id > $2 ORDER BY payment_id LIMIT $3";
         let mut lines = self.all(query!(sql; run, after, limit as i64), bill_line).await?;
@@ -124,7 +124,7 @@ impl PaymentStore<'_> {
     }
 
     /// What the books have of the movements on these lines, whenever it was.
-    pub async fn booked(self, provider: &str, lines: &[BillLine]) -> Result<Vec<Booked>, StoreError> {
+    pub async fn booked(self, provider: &str, lines: &[BillLine]) -> StoreResult<Vec<Booked>> {
         let of = |is_such: fn(&Movement) -> bool, id: fn(&Movement) -> &str| {
             let mut ids: Vec<&str> = lines.iter().map(|line| &line.of).filter(|of| is_such(of)).map(id).collect();
             ids.sort_unstable();
@@ -150,7 +150,7 @@ impl PaymentStore<'_> {
         (provider, day, run): (&str, Date, &str),
         (from, to): (Timestamp, Timestamp),
         limit: usize,
-    ) -> Result<Vec<Booked>, StoreError> {
+    ) -> StoreResult<Vec<Booked>> {
         self.all(query!(UNBILLED; provider, run, day, from, to, limit as i64), entry).await
     }
 
@@ -160,7 +160,7 @@ impl PaymentStore<'_> {
         self,
         (provider, day, run): (&str, Date, &str),
         outcome: &Comparison,
-    ) -> Result<usize, StoreError> {
+    ) -> StoreResult<usize> {
         let mut tx = self.begin().await?;
         let before = query!("SELECT run FROM settlements WHERE provider = $1 AND day = $2"; provider, day);
         let before: Option<String> = tx.optional(before, column("run")).await?.flatten();
@@ -199,7 +199,7 @@ impl PaymentStore<'_> {
     }
 
     /// Deletes the lines of a run.
-    pub async fn delete_bill_lines(self, run: &str) -> Result<(), StoreError> {
+    pub async fn delete_bill_lines(self, run: &str) -> StoreResult<()> {
         let sql =
             "DELETE FROM bill_lines WHERE run = $1 AND line IN (SELECT line FROM bill_lines WHERE run = $1 LIMIT $2)";
         loop {
@@ -210,7 +210,7 @@ impl PaymentStore<'_> {
     }
 
     /// Records why a day could not be settled. It is tried again after ten minutes at first, later every few hours.
-    pub async fn settlement_failed(self, provider: &str, day: Date, problem: &str) -> Result<(), StoreError> {
+    pub async fn settlement_failed(self, provider: &str, day: Date, problem: &str) -> StoreResult<()> {
         self.ask_for_settlement(provider, day).await?;
         let sql = format!(
             "UPDATE settlements SET problem = $4, {} WHERE provider = $2 AND day = $3",
@@ -220,20 +220,20 @@ impl PaymentStore<'_> {
     }
 
     /// Makes a day due, so that data control settles it, again if it was settled before.
-    pub async fn ask_for_settlement(self, provider: &str, day: Date) -> Result<(), StoreError> {
+    pub async fn ask_for_settlement(self, provider: &str, day: Date) -> StoreResult<()> {
         let sql = "INSERT INTO settlements (provider, day, next_attempt_at_ms) VALUES ($1, $2, 0)
              ON CONFLICT (provider, day) DO UPDATE SET next_attempt_at_ms = 0";
         self.run(query!(sql; provider, day)).await
     }
 
     /// The last day of a provider that was settled or shall be.
-    pub async fn last_settlement(self, provider: &str) -> Result<Option<Date>, StoreError> {
+    pub async fn last_settlement(self, provider: &str) -> StoreResult<Option<Date>> {
         let sql = "SELECT day FROM settlements WHERE provider = $1 ORDER BY day DESC LIMIT 1";
         self.optional(query!(sql; provider), column("day")).await
     }
 
     /// Days that are due, the longest one first.
-    pub async fn settlements_due(self, limit: i64) -> Result<Vec<(String, Date)>, StoreError> {
+    pub async fn settlements_due(self, limit: i64) -> StoreResult<Vec<(String, Date)>> {
         let sql = "SELECT provider, day FROM settlements WHERE next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, day, provider LIMIT $2";
         self.all(query!(sql; self.now().await?, limit), pair("provider", "day")).await
@@ -246,7 +246,7 @@ impl PaymentStore<'_> {
         only: Option<Date>,
         before: Option<(Date, &str)>,
         limit: usize,
-    ) -> Result<Vec<DaySettlement>, StoreError> {
+    ) -> StoreResult<Vec<DaySettlement>> {
         let sql = select!(
             columns,
             "FROM settlements s WHERE ($1 = '' OR s.provider = $1) AND s.day <= $2 AND (s.day < $2 OR s.provider < $3)
@@ -258,19 +258,19 @@ impl PaymentStore<'_> {
         self.all(query, settlement).await
     }
 
-    pub async fn settlement(self, provider: &str, day: Date) -> Result<Option<DaySettlement>, StoreError> {
+    pub async fn settlement(self, provider: &str, day: Date) -> StoreResult<Option<DaySettlement>> {
         let sql = select!(columns, "FROM settlements s WHERE s.provider = $1 AND s.day = $2");
         self.optional(query!(sql; provider, day), settlement).await
     }
 
     /// Whether the day shall be settled, but never was.
-    pub async fn is_unsettled(self, provider: &str, day: Date) -> Result<bool, StoreError> {
+    pub async fn is_unsettled(self, provider: &str, day: Date) -> StoreResult<bool> {
         let sql = "SELECT 1 FROM settlements WHERE provider = $1 AND day = $2 AND run IS NULL";
         self.exists(query!(sql; provider, day)).await
     }
 
     /// What differs on a day.
-    pub async fn bill_differences(self, provider: &str, day: Date) -> Result<Vec<Difference>, StoreError> {
+    pub async fn bill_differences(self, provider: &str, day: Date) -> StoreResult<Vec<Difference>> {
         self.all(query!(DIFFERENCES; provider, day), difference).await
     }
 }
@@ -279,7 +279,7 @@ const DIFFERENCES: &str =
     "SELECT problem, line, payment_id, refund_id, here, here_currency, there, there_currency, case_id
      FROM bill_differences WHERE provider = $1 AND day = $2 ORDER BY payment_id, refund_id, line, problem";
 
-async fn add(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference) -> Result<(), sqlx::Error> {
+async fn add(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference) -> sqlx::Result<()> {
     let details = words(provider, day, of);
     let part = of.of.refund.as_ref().filter(|refund| **refund != of.of.payment).and_then(|refund| refund.parse().ok());
     let case = NewCase::about(CaseKind::BillDiffers, &of.of.payment, &details);
@@ -295,7 +295,7 @@ async fn add(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference) -> Res
     tx.run(query).await
 }
 
-async fn forget(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference, case: &str) -> Result<(), sqlx::Error> {
+async fn forget(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference, case: &str) -> sqlx::Result<()> {
     let sql = "DELETE FROM bill_differences WHERE provider = $1 AND day = $2 AND problem = $3 AND line = $4
          AND payment_id = $5 AND refund_id = $6";
     let query =
@@ -312,21 +312,21 @@ fn words(provider: &str, day: Date, of: &Difference) -> String {
     format!("{provider}, {day}: {kind} of {} on the bill{line}, {} in the books", amount(of.there), amount(of.here))
 }
 
-fn movement(row: &AnyRow) -> Result<Movement, sqlx::Error> {
+fn movement(row: &AnyRow) -> sqlx::Result<Movement> {
     let refund = row::text(row, "refund_id")?;
     Ok(Movement { payment: row::text(row, "payment_id")?, refund: Some(refund).filter(|refund| !refund.is_empty()) })
 }
 
-fn entry(row: &AnyRow) -> Result<Booked, sqlx::Error> {
+fn entry(row: &AnyRow) -> sqlx::Result<Booked> {
     read!(row => Booked { of = movement(row)?, amount })
 }
 
-fn bill_line(row: &AnyRow) -> Result<BillLine, sqlx::Error> {
+fn bill_line(row: &AnyRow) -> sqlx::Result<BillLine> {
     let fee = Money::new(row::get(row, "fee")?, row::get(row, "fee_currency")?);
     read!(row => BillLine { line, of = movement(row)?, amount, fee = fee, at: "at_ms" })
 }
 
-fn difference(row: &AnyRow) -> Result<Difference, sqlx::Error> {
+fn difference(row: &AnyRow) -> sqlx::Result<Difference> {
     let money = |amount: &str, of: &str| match row::get(row, amount)? {
         Some(amount) => Ok::<_, sqlx::Error>(Some(Money::new(amount, row::get(row, of)?))),
         None => Ok(None),
@@ -335,7 +335,7 @@ fn difference(row: &AnyRow) -> Result<Difference, sqlx::Error> {
     read!(row => Difference { problem, of = movement(row)?, line, here = here, there = there })
 }
 
-fn settlement(row: &AnyRow) -> Result<DaySettlement, sqlx::Error> {
+fn settlement(row: &AnyRow) -> sqlx::Result<DaySettlement> {
     read!(row => DaySettlement {
         provider, day, settled_at: "settled_at_ms", totals = row::json(row, "sums")?, problem, differences,
         next_attempt_at: "next_attempt_at_ms",

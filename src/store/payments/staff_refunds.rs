@@ -21,7 +21,7 @@ use super::refunds::RefundRefusal;
 use super::refunds::{self, NewPartialRefund, captured};
 use crate::orders::returns::{self, ReceivedReturn};
 use crate::orders::{read, staff_actions};
-use crate::{AuditReason, HeldUnits, PaymentStore, StaffAction, StoreError, Tx, column};
+use crate::{AuditReason, HeldUnits, PaymentStore, StaffAction, StoreResult, Tx, column};
 use domain::ledger::CURRENCY;
 use domain::{
     ApprovalStatus, AuditAction, Currency, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId,
@@ -164,7 +164,7 @@ impl PaymentStore<'_> {
         self,
         new: &NewStaffRefund<'_>,
         alone: Option<i64>,
-    ) -> Result<StaffRefundOutcome, StoreError> {
+    ) -> StoreResult<StaffRefundOutcome> {
         let mut tx = self.begin().await?;
         // Serializes refunds of one person, so that each sees the other in the sum.
         tx.lock_user(new.by).await?;
@@ -199,7 +199,7 @@ impl PaymentStore<'_> {
 
     /// Approves a request under the name `actor` and begins its refund, in one transaction. `by` is the account of
     /// `actor`. It must not be the account that asked.
-    pub async fn approve_refund(self, of: &Approval, by: UserId, actor: &str) -> Result<ApprovalOutcome, StoreError> {
+    pub async fn approve_refund(self, of: &Approval, by: UserId, actor: &str) -> StoreResult<ApprovalOutcome> {
         let case = match &of.case {
             Some(case) => self.payment_case(case).await?,
             None => None,
@@ -227,7 +227,7 @@ impl PaymentStore<'_> {
     }
 
     /// Declines a request under the name `actor`.
-    pub async fn decline_refund(self, of: &Approval, actor: &str, note: &str) -> Result<ApprovalOutcome, StoreError> {
+    pub async fn decline_refund(self, of: &Approval, actor: &str, note: &str) -> StoreResult<ApprovalOutcome> {
         self.end_request(of, ApprovalStatus::Declined, actor, Some(note)).await
     }
 
@@ -238,7 +238,7 @@ impl PaymentStore<'_> {
         status: ApprovalStatus,
         actor: &str,
         note: Option<&str>,
-    ) -> Result<ApprovalOutcome, StoreError> {
+    ) -> StoreResult<ApprovalOutcome> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE staff_refunds SET approval = $3, decided_at_ms = $2, decided_by = $4, decision_note = $5
              WHERE id = $1 AND approval = 'pending' AND expires_at_ms > $2";
@@ -256,13 +256,13 @@ impl PaymentStore<'_> {
     }
 }
 
-async fn is_disputed(tx: &mut Tx, what: StaffRefund<'_>, since: Timestamp) -> Result<bool, sqlx::Error> {
+async fn is_disputed(tx: &mut Tx, what: StaffRefund<'_>, since: Timestamp) -> sqlx::Result<bool> {
     let Some(order) = what.order_in_question() else { return Ok(false) };
     tx.exists(query!(DISPUTED; order, since)).await
 }
 
 /// The outcome of the request with this id, if there is one.
-async fn outcome_of(tx: &mut Tx, id: RefundId) -> Result<Option<StaffRefundOutcome>, sqlx::Error> {
+async fn outcome_of(tx: &mut Tx, id: RefundId) -> sqlx::Result<Option<StaffRefundOutcome>> {
     let query = query!("SELECT approval FROM staff_refunds WHERE id = $1"; id);
     let approval: Option<String> = tx.optional(query, column("approval")).await?;
     Ok(approval.map(|approval| match approval.as_str() {
@@ -272,7 +272,7 @@ async fn outcome_of(tx: &mut Tx, id: RefundId) -> Result<Option<StaffRefundOutco
 }
 
 /// The money that a refund would move. `None` if the refund was decided before.
-async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Option<Money>, RefundRefusal>, sqlx::Error> {
+async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> sqlx::Result<Result<Option<Money>, RefundRefusal>> {
     // This does not lock the order, because an approving transaction holds its request's row while it waits for the
     // order.
     Ok(match new.what {
@@ -292,7 +292,7 @@ async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Optio
 }
 
 /// The sum that a person has refunded, and given away from the shop's purse, alone within the period.
-pub(crate) async fn moved_alone(tx: &mut Tx, by: UserId, currency: Currency) -> Result<i64, sqlx::Error> {
+pub(crate) async fn moved_alone(tx: &mut Tx, by: UserId, currency: Currency) -> sqlx::Result<i64> {
     let sql = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS moved FROM (
            SELECT amount FROM staff_refunds
              WHERE requested_by = $1 AND requested_at_ms > $2 AND currency = $3 AND approval = 'not_needed'
@@ -308,7 +308,7 @@ async fn begin(
     id: RefundId,
     what: StaffRefund<'_>,
     reason: AuditReason<'_>,
-) -> Result<Result<Option<HeldUnits>, RefundRefusal>, sqlx::Error> {
+) -> sqlx::Result<Result<Option<HeldUnits>, RefundRefusal>> {
     let now = tx.now;
     match what {
         StaffRefund::Order(sale, order) | StaffRefund::HeldOrder(sale, order) => {
@@ -334,7 +334,7 @@ async fn what_of<'a>(
     tx: &mut Tx,
     of: &Approval,
     case: Option<&'a PaymentCase>,
-) -> Result<Option<StaffRefund<'a>>, sqlx::Error> {
+) -> sqlx::Result<Option<StaffRefund<'a>>> {
     if let (Some(order), Some(restock)) = (of.order, of.restock) {
         let amount = Some(of.amount);
         let found = read(tx, order).await?;
@@ -356,7 +356,7 @@ async fn what_of<'a>(
 
 /// Records a request, with a line in the audit log. Returns `false` if another request about the same order or payment
 /// waits.
-async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money) -> Result<bool, sqlx::Error> {
+async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money) -> sqlx::Result<bool> {
     let subject = subject_of(new.what);
     let sql = "UPDATE staff_refunds SET approval = 'expired'
          WHERE subject = $1 AND approval = 'pending' AND expires_at_ms <= $2";
@@ -371,7 +371,7 @@ async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money) -> Result<boo
     Ok(true)
 }
 
-async fn insert(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money, approval: &str) -> Result<bool, sqlx::Error> {
+async fn insert(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money, approval: &str) -> sqlx::Result<bool> {
     let case = if let StaffRefund::Case(case) = new.what { Some(&case.id) } else { None };
     let sql = concat!(
         "INSERT INTO staff_refunds (",
@@ -392,7 +392,7 @@ pub(crate) async fn log_decision(
     action: AuditAction,
     status: ApprovalStatus,
     note: Option<&str>,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let before = json!({"request": of.id, "approval": ApprovalStatus::Pending, "amount": of.amount,
         "requested_by": of.requester});
     let after = json!({"request": of.id, "approval": status, "amount": of.amount, "requested_by": of.requester,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use boxed::boxed;
 use sqlx::any::AnyRow;
 
-use crate::{MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, SaleStore, StoreError, Tx, column, for_rows, row, sales};
+use crate::{MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, SaleStore, StoreResult, Tx, column, for_rows, row, sales};
 use domain::SaleId;
 
 /// The allotment of one bucket.
@@ -33,7 +33,7 @@ pub struct Retarget {
 #[boxed]
 impl SaleStore<'_> {
     /// The allotments of all buckets of a split sale, in order. Missing rows are created.
-    pub async fn allotments(self, sale: SaleId, buckets: u8) -> Result<Vec<Allotment>, StoreError> {
+    pub async fn allotments(self, sale: SaleId, buckets: u8) -> StoreResult<Vec<Allotment>> {
         let known = self.known_allotments(sale).await?;
         if known.len() >= buckets.into() {
             return Ok(known);
@@ -45,7 +45,7 @@ impl SaleStore<'_> {
         self.known_allotments(sale).await
     }
 
-    async fn known_allotments(self, sale: SaleId) -> Result<Vec<Allotment>, StoreError> {
+    async fn known_allotments(self, sale: SaleId) -> StoreResult<Vec<Allotment>> {
         let sql = "SELECT bucket, allotted, target, fence FROM sale_buckets WHERE sale_id = $1 ORDER BY bucket";
         self.all(query!(sql; sale), |row| read!(row => Allotment { part: "bucket", allotted, target, fence })).await
     }
@@ -53,7 +53,7 @@ impl SaleStore<'_> {
     /// Sets new targets. Units that a bucket gains are allotted to it at once; units that it loses stay allotted until
     /// [`SaleStore::settle_allotment`]. Returns `false` and changes nothing if a fence has changed or the pool is too
     /// small.
-    pub async fn retarget(self, sale: SaleId, changes: &[Retarget]) -> Result<bool, StoreError> {
+    pub async fn retarget(self, sale: SaleId, changes: &[Retarget]) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let Some(locked) = sales::lock(&mut tx, sale).await? else { return Ok(false) };
         let before = allotted(&mut tx, sale).await?;
@@ -75,7 +75,7 @@ impl SaleStore<'_> {
 
     /// Records how many units a bucket still has after its target was lowered. Returns `false` if it has a newer
     /// target.
-    pub async fn settle_allotment(self, sale: SaleId, part: u8, fence: i64, kept: i64) -> Result<bool, StoreError> {
+    pub async fn settle_allotment(self, sale: SaleId, part: u8, fence: i64, kept: i64) -> StoreResult<bool> {
         let sql = "UPDATE sale_buckets SET allotted = CASE WHEN allotted < $1 THEN allotted ELSE $1 END,
              target = CASE WHEN allotted < $1 THEN allotted ELSE $1 END
            WHERE sale_id = $2 AND bucket = $3 AND fence = $4";
@@ -84,7 +84,7 @@ impl SaleStore<'_> {
 }
 
 /// Units allotted to all buckets together.
-pub(super) async fn allotted(tx: &mut Tx, sale: SaleId) -> Result<i64, sqlx::Error> {
+pub(super) async fn allotted(tx: &mut Tx, sale: SaleId) -> sqlx::Result<i64> {
     let sql = "SELECT CAST(COALESCE(SUM(allotted), 0) AS BIGINT) AS units FROM sale_buckets WHERE sale_id = $1";
     tx.one(query!(sql; sale), column("units")).await
 }
@@ -103,7 +103,7 @@ pub struct WaitingCounts {
     pub reminders: i64,
 }
 
-fn counts(row: &AnyRow) -> Result<(SaleId, WaitingCounts), sqlx::Error> {
+fn counts(row: &AnyRow) -> sqlx::Result<(SaleId, WaitingCounts)> {
     let counts = read!(row => WaitingCounts {
         in_line = row::int(row, "in_line")?.max(0), on_waitlist, entries, reminders,
     })?;
@@ -113,7 +113,7 @@ fn counts(row: &AnyRow) -> Result<(SaleId, WaitingCounts), sqlx::Error> {
 #[boxed]
 impl SaleStore<'_> {
     /// The counts for each of these sales. Sales that do not exist are missing.
-    pub async fn waiting_counts(self, sales: &[SaleId]) -> Result<HashMap<SaleId, WaitingCounts>, StoreError> {
+    pub async fn waiting_counts(self, sales: &[SaleId]) -> StoreResult<HashMap<SaleId, WaitingCounts>> {
         let sql = "SELECT id,
                    COALESCE((SELECT joined - called FROM queues WHERE queues.sale_id = sales.id), 0)
                      + (SELECT CAST(COALESCE(SUM(places), 0) AS BIGINT) FROM queue_joins

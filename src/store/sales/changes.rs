@@ -4,7 +4,7 @@ use boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 use sqlx::AssertSqlSafe;
 
-use crate::{RequestId, SaleStore, StoreError, Tx, column};
+use crate::{RequestId, SaleStore, StoreError, StoreResult, Tx, column};
 use domain::ledger::{CURRENCY, DEPOSIT_LIMITS};
 use domain::sale::{SaleMove, WrongState};
 use domain::{
@@ -438,12 +438,12 @@ pub(super) fn saved_state(draft: &SaleDraft, announce: Announce) -> SaleState {
 // catalogue.
 
 /// Raises the revision and locks the catalogue until the end of the transaction.
-pub(crate) async fn touch(tx: &mut Tx) -> Result<(), sqlx::Error> {
+pub(crate) async fn touch(tx: &mut Tx) -> sqlx::Result<()> {
     tx.run(query!("UPDATE catalogue SET revision = revision + 1 WHERE id = 1")).await
 }
 
 /// Like `touch`, and takes the next number of a counter.
-pub(crate) async fn next_id(tx: &mut Tx, counter: &'static str) -> Result<i64, sqlx::Error> {
+pub(crate) async fn next_id(tx: &mut Tx, counter: &'static str) -> sqlx::Result<i64> {
     let sql =
         format!("UPDATE catalogue SET revision = revision + 1, {counter} = {counter} + 1 RETURNING {counter} AS id");
     tx.one(query!(AssertSqlSafe(sql)), column("id")).await
@@ -452,7 +452,7 @@ pub(crate) async fn next_id(tx: &mut Tx, counter: &'static str) -> Result<i64, s
 #[boxed]
 impl SaleStore<'_> {
     /// The current revision.
-    pub async fn revision(self) -> Result<i64, StoreError> {
+    pub async fn revision(self) -> StoreResult<i64> {
         self.one(query!("SELECT revision FROM catalogue WHERE id = 1"), column("revision")).await
     }
 }

@@ -10,7 +10,7 @@ use sqlx::any::AnyRow;
 use crate::sales::changes::{SaleChange, SaleRefusal, next_id, saved_state, touch};
 use crate::sales::{check_goods, columns, definition, definition_values, lock, random_seed, sale};
 use crate::{
-    AnyQuery, Bound, OverlapPolicy, SaleDraft, SaleStore, SaveOptions, StoreError, Tx, bound, column, deposits,
+    AnyQuery, Bound, OverlapPolicy, SaleDraft, SaleStore, SaveOptions, StoreResult, Tx, bound, column, deposits,
     eligibility, list, placeholders, row,
 };
 use domain::{AuditAction, Bilingual, GoodsId, Sale, SaleId, SaleState};
@@ -90,7 +90,7 @@ impl SaleStore<'_> {
     }
 
     /// Another sale of the same goods at the same time. Always `None` for a sale that is not announced.
-    pub async fn overlapping(self, sale: &Sale) -> Result<Option<SaleId>, StoreError> {
+    pub async fn overlapping(self, sale: &Sale) -> StoreResult<Option<SaleId>> {
         if !is_announced(sale) {
             return Ok(None);
         }
@@ -99,12 +99,12 @@ impl SaleStore<'_> {
     }
 
     /// Sales that have not ended, newest first.
-    pub async fn current_sales(self) -> Result<Vec<Sale>, StoreError> {
+    pub async fn current_sales(self) -> StoreResult<Vec<Sale>> {
         self.all(query!(select!(columns, "FROM sales WHERE state <> 'ended' ORDER BY id DESC")), sale).await
     }
 
     /// Ended sales without rehearsals, the last to close first.
-    pub async fn past_sales(self, page: &PastPage) -> Result<Vec<Sale>, StoreError> {
+    pub async fn past_sales(self, page: &PastPage) -> StoreResult<Vec<Sale>> {
         let (closed, id) = page.before.unwrap_or((i64::MAX, SaleId(i64::MAX)));
         let sql = format!(
             select!(
@@ -119,7 +119,7 @@ impl SaleStore<'_> {
     }
 
     /// How many ended sales there are on all pages, at most [`MAX_COUNTED_PAST`].
-    pub async fn count_past_sales(self, page: &PastPage) -> Result<i64, StoreError> {
+    pub async fn count_past_sales(self, page: &PastPage) -> StoreResult<i64> {
         let goods = page.of_goods(2);
         let sql = format!("SELECT COUNT(*) AS n FROM (SELECT 1 FROM sales WHERE {PAST}{goods} LIMIT $1) AS counted");
         let query = query!(AssertSqlSafe(sql); MAX_COUNTED_PAST);
@@ -127,7 +127,7 @@ impl SaleStore<'_> {
     }
 
     /// Sales whose window overlaps `from..to`, without rehearsals. A sale without a closing time counts where it opens.
-    pub async fn sales_between(self, from: Timestamp, to: Timestamp) -> Result<Vec<Sale>, StoreError> {
+    pub async fn sales_between(self, from: Timestamp, to: Timestamp) -> StoreResult<Vec<Sale>> {
         let sql = select!(
             columns,
             "FROM sales WHERE opens_at_ms < $2 AND (closes_at_ms > $1 OR opens_at_ms >= $1) AND shadow = 0
@@ -196,13 +196,13 @@ pub(crate) async fn create_in(
 }
 
 /// The sale that was created with this form key.
-async fn created_by_form(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<Sale>, sqlx::Error> {
+async fn created_by_form(tx: &mut Tx, form_key: Option<&str>) -> sqlx::Result<Option<Sale>> {
     let Some(key) = form_key else { return Ok(None) };
     let sql = select!(columns, "FROM sales WHERE form_key = $1");
     tx.optional(query!(sql; key), sale).await
 }
 
-async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp) -> sqlx::Result<()> {
     let sql = format!(
         concat!("INSERT INTO sales (", definition!(), ", id, created_at_ms, form_key, shadow) VALUES {}"),
         placeholders(1, definition!().split(", ").count() + 4)
@@ -232,7 +232,7 @@ pub struct PreviewGoods {
 impl SaleStore<'_> {
     /// Reads the facts. The number of statements does not depend on the number of sales. Sales that do not exist are
     /// missing.
-    pub async fn preview_facts(self, ids: &[SaleId]) -> Result<PreviewFacts, StoreError> {
+    pub async fn preview_facts(self, ids: &[SaleId]) -> StoreResult<PreviewFacts> {
         let now = self.now().await?;
         let by_id = |row: &AnyRow| sale(row).map(|sale| (sale.id, sale));
         let sql = select!(columns, "FROM sales WHERE id IN $ids");
@@ -248,7 +248,7 @@ impl SaleStore<'_> {
     }
 }
 
-fn preview_goods(row: &AnyRow) -> Result<(GoodsId, PreviewGoods), sqlx::Error> {
+fn preview_goods(row: &AnyRow) -> sqlx::Result<(GoodsId, PreviewGoods)> {
     let goods = read!(row => PreviewGoods { name, is_archived = row::has(row, "archived_at_ms")? })?;
     Ok((row::get(row, "id")?, goods))
 }

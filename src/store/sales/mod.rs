@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use super::{Bound, LockPatience, SaleStore, StoreError, Tx, Value, bound, column, pair, row};
+use super::{Bound, LockPatience, SaleStore, StoreResult, Tx, Value, bound, column, pair, row};
 use crate::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal, touch};
 use domain::ledger::money;
@@ -49,7 +49,7 @@ macro_rules! is_over {
 }
 pub(crate) use is_over;
 
-pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
+pub(super) fn sale(row: &AnyRow) -> sqlx::Result<Sale> {
     let price: Money = row::get(row, "price")?;
     let list_price: Option<i64> = row::get(row, "list_price")?;
     read!(row => Sale {
@@ -59,16 +59,16 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
     })
 }
 
-pub(super) fn window(row: &AnyRow) -> Result<Window, sqlx::Error> {
+pub(super) fn window(row: &AnyRow) -> sqlx::Result<Window> {
     read!(row => Window { opens_at: "opens_at_ms", closes_at: "closes_at_ms" })
 }
 
 /// The plan of a sale with a waiting room.
-pub(super) fn waiting_room_plan(row: &AnyRow) -> Result<WaitingRoomPlan, sqlx::Error> {
+pub(super) fn waiting_room_plan(row: &AnyRow) -> sqlx::Result<WaitingRoomPlan> {
     read!(row => WaitingRoomPlan { prequeue_s: "queue_prequeue_s", gather_s: "queue_gather_s", seat_s: "queue_seat_s" })
 }
 
-fn mode(row: &AnyRow) -> Result<SaleMode, sqlx::Error> {
+fn mode(row: &AnyRow) -> sqlx::Result<SaleMode> {
     Ok(match row::get(row, "mode")? {
         ModeName::Rush => SaleMode::Rush,
         ModeName::WaitingRoom => SaleMode::WaitingRoom(waiting_room_plan(row)?),
@@ -80,7 +80,7 @@ fn mode(row: &AnyRow) -> Result<SaleMode, sqlx::Error> {
     })
 }
 
-fn eligibility(row: &AnyRow) -> Result<EligibilityRules, sqlx::Error> {
+fn eligibility(row: &AnyRow) -> sqlx::Result<EligibilityRules> {
     read!(row => EligibilityRules {
         accounts_before: "accounts_before_ms", verified_contact, one_per_contact, one_per_address, invitation,
         deposit = row::get::<Option<i64>>(row, "deposit")?.map(money),
@@ -131,19 +131,19 @@ fn random_seed() -> SpreadSeed {
 }
 
 /// Reads a sale and locks its row until the end of the transaction.
-pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
+pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> sqlx::Result<Option<Sale>> {
     let sql = concat!("UPDATE sales SET sold = sold WHERE id = $1 RETURNING ", columns!());
     tx.optional(query!(sql; id), sale).await
 }
 
 /// Reads a sale without locking it.
-pub(super) async fn read(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
+pub(super) async fn read(tx: &mut Tx, id: SaleId) -> sqlx::Result<Option<Sale>> {
     let sql = select!(columns, "FROM sales WHERE id = $1");
     tx.optional(query!(sql; id), sale).await
 }
 
 /// Adds units to a sale's `sold`. Returns `false` if fewer are left. A negative number returns units.
-pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> Result<bool, sqlx::Error> {
+pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> sqlx::Result<bool> {
     let sql = "UPDATE sales SET sold = sold + $2, granted = granted + $3 WHERE id = $1 AND sold + $2 <= total";
     Ok(tx.changed(query!(sql; sale, units, units.max(0))).await? == 1)
 }
@@ -178,7 +178,7 @@ impl PendingChange {
         self.after.total < self.before.total && !self.before.state.is_planned()
     }
 
-    pub async fn commit(self) -> Result<Sale, StoreError> {
+    pub async fn commit(self) -> StoreResult<Sale> {
         self.tx.commit().await?;
         Ok(self.after)
     }
@@ -226,7 +226,7 @@ async fn apply_change(
 impl SaleStore<'_> {
     /// Gives a seed to sales from an earlier version of the shop that have not begun, so that their commitments are
     /// public in time.
-    pub(super) async fn give_spread_seeds(self) -> Result<(), StoreError> {
+    pub(super) async fn give_spread_seeds(self) -> StoreResult<()> {
         let sql = "SELECT id FROM sales WHERE spread_seed IS NULL AND state IN ('draft', 'scheduled') ORDER BY id";
         let sales: Vec<i64> = self.all(query!(sql), column("id")).await?;
         if sales.is_empty() {
@@ -243,19 +243,19 @@ impl SaleStore<'_> {
 
     /// Every sale whose units are in the stock backend: sales that are not retired and not draws. Only the database
     /// gives the units of draws.
-    pub async fn active(self) -> Result<Vec<Sale>, StoreError> {
+    pub async fn active(self) -> StoreResult<Vec<Sale>> {
         let sql = select!(columns, "FROM sales WHERE retired_at_ms IS NULL AND mode <> 'draw' ORDER BY id");
         self.all(query!(sql), sale).await
     }
 
     /// Sales that were retired at this time or later.
-    pub async fn sales_retired_since(self, since: Timestamp) -> Result<Vec<Sale>, StoreError> {
+    pub async fn sales_retired_since(self, since: Timestamp) -> StoreResult<Vec<Sale>> {
         let sql = select!(columns, "FROM sales WHERE retired_at_ms >= $1 ORDER BY id");
         self.all(query!(sql; since), sale).await
     }
 
     /// Raises the version of a sale above another one, so that its definition counts as newer.
-    pub async fn raise_version(self, id: SaleId, above: i64) -> Result<(), StoreError> {
+    pub async fn raise_version(self, id: SaleId, above: i64) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         lock(&mut tx, id).await?;
         touch(&mut tx).await?;
@@ -264,23 +264,23 @@ impl SaleStore<'_> {
     }
 
     /// Sales before `before`, newest first.
-    pub async fn sales_before(self, before: Option<SaleId>, limit: i64) -> Result<Vec<Sale>, StoreError> {
+    pub async fn sales_before(self, before: Option<SaleId>, limit: i64) -> StoreResult<Vec<Sale>> {
         let sql = select!(columns, "FROM sales WHERE id < $1 ORDER BY id DESC LIMIT $2");
         self.all(query!(sql; before.map_or(i64::MAX, |id| id.0), limit), sale).await
     }
 
     /// Every sale, newest first.
-    pub async fn list(self) -> Result<Vec<Sale>, StoreError> {
+    pub async fn list(self) -> StoreResult<Vec<Sale>> {
         self.all(query!(select!(columns, "FROM sales ORDER BY id DESC")), sale).await
     }
 
     /// The live and paused sales, each with its units in live orders.
-    pub async fn sold_units(self) -> Result<Vec<(SaleId, i64)>, StoreError> {
+    pub async fn sold_units(self) -> StoreResult<Vec<(SaleId, i64)>> {
         let sql = "SELECT id, sold FROM sales WHERE state IN ('live', 'paused')";
         self.all(query!(sql), pair("id", "sold")).await
     }
 
-    pub async fn get(self, id: SaleId) -> Result<Option<Sale>, StoreError> {
+    pub async fn get(self, id: SaleId) -> StoreResult<Option<Sale>> {
         self.optional(query!(select!(columns, "FROM sales WHERE id = $1"); id), sale).await
     }
 
@@ -315,7 +315,7 @@ impl SaleStore<'_> {
     }
 
     /// Sales that are due to open or to close, by the database's clock.
-    pub async fn due(self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn due(self) -> StoreResult<Vec<SaleId>> {
         let sql = "SELECT id FROM sales WHERE retired_at_ms IS NULL AND ((state = 'scheduled' AND opens_at_ms <= $1)
                OR (state IN ('scheduled', 'live', 'paused') AND closes_at_ms <= $1)) ORDER BY id";
         self.all(query!(sql; self.ask_time().await?), column("id")).await
@@ -333,20 +333,20 @@ impl SaleStore<'_> {
     }
 
     /// The time until the next scheduled sale opens; zero if one is due.
-    pub async fn time_to_next_opening(self) -> Result<Option<Duration>, StoreError> {
+    pub async fn time_to_next_opening(self) -> StoreResult<Option<Duration>> {
         let sql = "SELECT MIN(opens_at_ms) AS next FROM sales WHERE state = 'scheduled'";
         let Some(next) = self.one(query!(sql), column::<Option<Timestamp>>("next")).await? else { return Ok(None) };
         Ok(Some(Duration::try_from(next.duration_since(self.ask_time().await?)).unwrap_or_default()))
     }
 
     /// Starts a new epoch of a sale's keys in Redis. Returns the sale with the new epoch.
-    pub async fn next_epoch(self, id: SaleId) -> Result<Sale, StoreError> {
+    pub async fn next_epoch(self, id: SaleId) -> StoreResult<Sale> {
         let sql = concat!("UPDATE sales SET epoch = epoch + 1 WHERE id = $1 RETURNING ", columns!());
         self.one(query!(sql; id), sale).await
     }
 
     /// Marks an ended sale as retired: every order is in the database, and the stock backend no longer has its units.
-    pub async fn retire(self, id: SaleId, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn retire(self, id: SaleId, now: Timestamp) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         lock(&mut tx, id).await?;
         touch(&mut tx).await?;
@@ -358,7 +358,7 @@ impl SaleStore<'_> {
 
     /// Sales that ended before `before` and have no pending release. Their unpaid orders are the database's alone, because no
     /// unit is sold again. A draw is retired once it is settled.
-    pub async fn retirable_sales(self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn retirable_sales(self, before: Timestamp) -> StoreResult<Vec<SaleId>> {
         let sql = "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended' AND mode <> 'draw'
                AND (closes_at_ms IS NULL OR closes_at_ms <= $1)
                AND NOT EXISTS (SELECT 1 FROM releases WHERE sale_id = sales.id)";

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::sales::changes::touch;
 use crate::sales::{columns, lock, sale};
-use crate::{ListLock, MAX_ROWS, NewSession, SaleStore, StoreError, User, for_rows};
+use crate::{ListLock, MAX_ROWS, NewSession, SaleStore, StoreResult, User, for_rows};
 use domain::{AuditAction, Sale, SaleId};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
@@ -53,17 +53,12 @@ const DELETE_ALL: [&str; 32] = [
 #[boxed]
 impl SaleStore<'_> {
     /// Sales of rehearsals, including aborted ones.
-    pub async fn rehearsed_sales(self) -> Result<Vec<Sale>, StoreError> {
+    pub async fn rehearsed_sales(self) -> StoreResult<Vec<Sale>> {
         self.all(query!(select!(columns, "FROM sales WHERE shadow = 1 ORDER BY id")), sale).await
     }
 
     /// Adds the test accounts of a rehearsal with one session each.
-    pub async fn add_test_accounts(
-        self,
-        sale: SaleId,
-        users: &[User],
-        sessions: &[NewSession],
-    ) -> Result<(), StoreError> {
+    pub async fn add_test_accounts(self, sale: SaleId, users: &[User], sessions: &[NewSession]) -> StoreResult<()> {
         for (users, sessions) in users.chunks(MAX_ROWS).zip(sessions.chunks(MAX_ROWS)) {
             let mut tx = self.begin().await?;
             let sql = "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, rehearsal)
@@ -89,7 +84,7 @@ impl SaleStore<'_> {
     /// Removes a rehearsal's sale with everything that belongs to it, in one transaction. The sale must be retired,
     /// because reservations still under way would refer to a sale that does not exist. Returns `false` if there is no
     /// such rehearsal.
-    pub async fn remove_rehearsal(self, sale: SaleId, actor: &str, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn remove_rehearsal(self, sale: SaleId, actor: &str, now: Timestamp) -> StoreResult<bool> {
         let mut tx = self.begin().await?;
         let Some(before) = lock(&mut tx, sale).await?.filter(|sale| sale.shadow) else { return Ok(false) };
         touch(&mut tx).await?;
@@ -103,7 +98,7 @@ impl SaleStore<'_> {
 
     /// Deletes counters and alarms of sales that no longer exist. A process may store some while the sale is being
     /// removed.
-    pub async fn delete_orphaned_counters(self) -> Result<(), StoreError> {
+    pub async fn delete_orphaned_counters(self) -> StoreResult<()> {
         self.run(query!("DELETE FROM tallies WHERE sale_id NOT IN (SELECT id FROM sales)")).await?;
         self.run(query!("DELETE FROM sale_alarms WHERE sale_id NOT IN (SELECT id FROM sales)")).await
     }

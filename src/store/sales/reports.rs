@@ -9,7 +9,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::sales::columns;
-use crate::{OrderTotals, SaleStore, StoreError, column, for_rows, pair, row};
+use crate::{OrderTotals, SaleStore, StoreResult, column, for_rows, pair, row};
 use base::counters::CounterSnapshot;
 use domain::sale_digest::Group;
 use domain::sale_digest::{AGE_BOUNDS_MS, OrderFact};
@@ -32,7 +32,7 @@ const ENTRIES: &str = "SELECT user_id, entered_at_ms AS at_ms, entry, CASE WHEN 
 #[boxed]
 impl SaleStore<'_> {
     /// Reads the orders of a sale into its digest, and how the accounts that took part were served.
-    pub async fn digest_sale(self, sale: &Sale, now: Timestamp) -> Result<SaleDigest, StoreError> {
+    pub async fn digest_sale(self, sale: &Sale, now: Timestamp) -> StoreResult<SaleDigest> {
         let opened = sale.window.opens_at.unwrap_or(now);
         let closes = sale.window.closes_at.filter(|closes| *closes < now).unwrap_or(now);
         let mut digest = SaleDigest::new(opened, closes);
@@ -61,7 +61,7 @@ impl SaleStore<'_> {
     }
 
     /// The next orders of a sale, in the order of their ids and so of their reservations.
-    async fn order_facts(self, sale: SaleId, after: &str) -> Result<Vec<(OrderId, OrderFact)>, StoreError> {
+    async fn order_facts(self, sale: SaleId, after: &str) -> StoreResult<Vec<(OrderId, OrderFact)>> {
         let sql = "SELECT orders.id, orders.quantity, orders.status, orders.reason, orders.reserved_at_ms,
                order_events.at_ms AS paid_at_ms, users.created_at_ms AS registered_at_ms,
                (SELECT MIN(at_ms) FROM order_events WHERE order_id = orders.id
@@ -82,7 +82,7 @@ impl SaleStore<'_> {
 
     /// Tenths of the accounts that took part, in the order in which they came. The condition on `$2` is there because
     /// the statement must use every parameter.
-    async fn tenths(self, sale: &Sale, took_part: &str) -> Result<Vec<Group>, StoreError> {
+    async fn tenths(self, sale: &Sale, took_part: &str) -> StoreResult<Vec<Group>> {
         let sql = format!(
             "SELECT tenth, COUNT(*) AS accounts, CAST(SUM(won) AS BIGINT) AS won
              FROM (SELECT NTILE(10) OVER (ORDER BY at_ms, entry) AS tenth, won FROM ({took_part}) AS places) AS tenths
@@ -93,7 +93,7 @@ impl SaleStore<'_> {
     }
 
     /// The number of accounts that took part, by their age at the opening.
-    async fn ages(self, sale: &Sale, took_part: &str, opened: Timestamp) -> Result<Vec<Group>, StoreError> {
+    async fn ages(self, sale: &Sale, took_part: &str, opened: Timestamp) -> StoreResult<Vec<Group>> {
         let bounds = AGE_BOUNDS_MS.iter().enumerate();
         let cases: String =
             bounds.map(|(group, bound)| format!("WHEN $3 - users.created_at_ms < {bound} THEN {group} ")).collect();
@@ -117,20 +117,20 @@ impl SaleStore<'_> {
     }
 
     /// The digest that was stored when nothing of the sale was under way any more.
-    pub async fn kept_digest(self, sale: SaleId) -> Result<Option<SaleDigest>, StoreError> {
+    pub async fn kept_digest(self, sale: SaleId) -> StoreResult<Option<SaleDigest>> {
         let sql = "SELECT digest FROM sale_reports WHERE sale_id = $1";
         self.optional(query!(sql; sale), |row| row::json(row, "digest")).await
     }
 
     /// Stores the digest of a sale, unless it has one already.
-    pub async fn keep_digest(self, sale: SaleId, digest: &SaleDigest, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn keep_digest(self, sale: SaleId, digest: &SaleDigest, now: Timestamp) -> StoreResult<()> {
         let text = serde_json::to_string(digest).map_err(|error| sqlx::Error::Encode(error.into()))?;
         let sql = "INSERT INTO sale_reports (sale_id, at_ms, digest) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
         self.run(query!(sql; sale, now, text)).await
     }
 
     /// Sales that are over and have no stored digest.
-    pub async fn sales_without_digest(self, limit: i64) -> Result<Vec<Sale>, StoreError> {
+    pub async fn sales_without_digest(self, limit: i64) -> StoreResult<Vec<Sale>> {
         let sql = select!(
             columns,
             "FROM sales WHERE state = 'ended' AND shadow = 0 AND ",
@@ -142,7 +142,7 @@ impl SaleStore<'_> {
 
     /// The previous sale: the latest one of the same goods, or of any goods. A running sale counts once it has sold
     /// something.
-    pub async fn sale_before(self, of: &Sale) -> Result<Option<Sale>, StoreError> {
+    pub async fn sale_before(self, of: &Sale) -> StoreResult<Option<Sale>> {
         let Some(opened) = of.window.opens_at else { return Ok(None) };
         let begin = select!(
             columns,
@@ -161,7 +161,7 @@ impl SaleStore<'_> {
     }
 
     /// Money of paid orders of a sale that went back or is about to.
-    pub async fn refunded_in_parts(self, sale: &Sale) -> Result<Money, StoreError> {
+    pub async fn refunded_in_parts(self, sale: &Sale) -> StoreResult<Money> {
         let sql = "SELECT CAST(COALESCE(SUM(partial_refunds.amount), 0) AS BIGINT) AS amount FROM orders
                JOIN partial_refunds ON partial_refunds.order_id = orders.id
              WHERE orders.sale_id = $1 AND orders.status = 'paid'";
@@ -170,7 +170,7 @@ impl SaleStore<'_> {
     }
 
     /// What paid orders of a sale paid for shipping.
-    pub async fn paid_shipping(self, sale: &Sale) -> Result<Money, StoreError> {
+    pub async fn paid_shipping(self, sale: &Sale) -> StoreResult<Money> {
         let sql = "SELECT CAST(COALESCE(SUM(shipping), 0) AS BIGINT) AS amount FROM orders
              WHERE sale_id = $1 AND status = 'paid'";
         let amount = self.optional(query!(sql; sale.id), column("amount")).await?;
@@ -189,7 +189,7 @@ pub struct OrderCounts {
     pub unreleased: i64,
 }
 
-fn numbers(row: &AnyRow) -> Result<CounterSnapshot, sqlx::Error> {
+fn numbers(row: &AnyRow) -> sqlx::Result<CounterSnapshot> {
     row::json(row, "numbers")
 }
 
@@ -205,7 +205,7 @@ impl SaleStore<'_> {
         process: &str,
         registry: &[(SaleId, CounterSnapshot)],
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let sql = "INSERT INTO tallies (sale_id, process, at_ms, numbers) VALUES $rows ON CONFLICT (sale_id, process)
              DO UPDATE SET at_ms = excluded.at_ms, numbers = excluded.numbers";
         for query in for_rows(sql, registry, |(sale, numbers)| values![sale, process, now, written(numbers)]) {
@@ -217,7 +217,7 @@ impl SaleStore<'_> {
     }
 
     /// The sum of a sale's counters over all processes but one.
-    pub async fn counters_of_others(self, sale: SaleId, process: &str) -> Result<CounterSnapshot, StoreError> {
+    pub async fn counters_of_others(self, sale: SaleId, process: &str) -> StoreResult<CounterSnapshot> {
         let sql = "SELECT numbers FROM tallies WHERE sale_id = $1 AND process <> $2";
         let all = self.all(query!(sql; sale, process), numbers).await?;
         Ok(all.iter().fold(CounterSnapshot::default(), |sum, counters| sum.plus(counters)))
@@ -225,7 +225,7 @@ impl SaleStore<'_> {
 
     /// Folds the rows of processes that have not written since `before` into one row per sale. Returns the number of
     /// folded rows. The rows are deleted first, so that only one of several callers folds each row.
-    pub async fn fold_counters(self, before: Timestamp, now: Timestamp) -> Result<usize, StoreError> {
+    pub async fn fold_counters(self, before: Timestamp, now: Timestamp) -> StoreResult<usize> {
         let mut tx = self.begin().await?;
         let sql = "DELETE FROM tallies WHERE at_ms < $1 AND process <> $2 RETURNING sale_id, numbers";
         let gone = tx.fetch_all(query!(sql; before, FOLDED)).await?;
@@ -249,13 +249,13 @@ impl SaleStore<'_> {
     }
 
     /// The orders of a sale by status.
-    pub async fn count_orders(self, sale: SaleId) -> Result<OrderCounts, StoreError> {
+    pub async fn count_orders(self, sale: SaleId) -> StoreResult<OrderCounts> {
         let totals = self.orders().order_totals(&[sale]).await?.remove(&sale).unwrap_or_default();
         Ok(OrderCounts { totals, unreleased: self.unreleased(sale).await? })
     }
 
     /// Units in pending releases of a sale. The table is short: releases are deleted as soon as they are done.
-    pub async fn unreleased(self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn unreleased(self, sale: SaleId) -> StoreResult<i64> {
         let sql = "SELECT CAST(COALESCE(SUM(quantity), 0) AS BIGINT) AS units FROM releases WHERE sale_id = $1";
         self.one(query!(sql; sale), column("units")).await
     }
@@ -269,13 +269,7 @@ const MIN_GAP_MS: i64 = 5_000;
 #[boxed]
 impl SaleStore<'_> {
     /// Records which alarms of a sale rose and which ended.
-    pub async fn record_alarms(
-        self,
-        sale: SaleId,
-        rose: &[Alarm],
-        ended: &[Alarm],
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    pub async fn record_alarms(self, sale: SaleId, rose: &[Alarm], ended: &[Alarm], now: Timestamp) -> StoreResult<()> {
         let now = now.as_millisecond();
         let mut tx = self.begin().await?;
         for alarm in ended {
@@ -298,7 +292,7 @@ impl SaleStore<'_> {
     }
 
     /// The newest alarms of a sale, newest first.
-    pub async fn alarms(self, sale: SaleId, limit: i64) -> Result<Vec<AlarmEvent>, StoreError> {
+    pub async fn alarms(self, sale: SaleId, limit: i64) -> StoreResult<Vec<AlarmEvent>> {
         let sql = "SELECT alarm, rose_at_ms, ended_at_ms FROM sale_alarms WHERE sale_id = $1
              ORDER BY rose_at_ms DESC, alarm DESC LIMIT $2";
         let event = |row: &AnyRow| read!(row => AlarmEvent { alarm, rose_at: "rose_at_ms", ended_at: "ended_at_ms" });

@@ -11,7 +11,7 @@ use sqlx::any::AnyRow;
 
 use crate::accounts::is_closed;
 use crate::waiting_rooms::{WaitingRoom, lock};
-use crate::{AnyQuery, LockPatience, StoreError, Tx, WaitingRoomStore, column, for_ids, goods, mail, pair, sales};
+use crate::{AnyQuery, LockPatience, StoreResult, Tx, WaitingRoomStore, column, for_ids, goods, mail, pair, sales};
 use domain::draw::EntryId;
 use domain::waiting_room::{SEAT_GRACE_MS, closed_segment};
 use domain::{
@@ -46,26 +46,26 @@ macro_rules! taken_seats {
 #[boxed]
 impl WaitingRoomStore<'_> {
     /// Waiting rooms of live sales.
-    pub async fn running(self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn running(self) -> StoreResult<Vec<SaleId>> {
         self.all(query!("SELECT id FROM sales WHERE mode = 'queue' AND state = 'live' ORDER BY id"), column("id")).await
     }
 
     /// Sales whose list is not locked.
-    pub async fn open_lists(self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn open_lists(self) -> StoreResult<Vec<SaleId>> {
         let sql = "SELECT id FROM sales JOIN queues ON sale_id = id WHERE retired_at_ms IS NULL AND mode = 'queue'
              AND locked_at_ms IS NULL ORDER BY id";
         self.all(query!(sql), column("id")).await
     }
 
     /// Records whether Redis gives places of a list, which means that the database may lack some.
-    pub async fn set_gathers(self, id: SaleId, gathers: bool) -> Result<(), StoreError> {
+    pub async fn set_gathers(self, id: SaleId, gathers: bool) -> StoreResult<()> {
         let sql = "UPDATE queues SET gathers = $2 WHERE sale_id = $1";
         self.run(query!(sql; id, gathers)).await
     }
 
     /// Locks the list of a waiting room once its time has come. From then on shoppers join later segments. Returns when
     /// it was locked; `None` as long as shoppers join the first segment.
-    pub async fn lock(self, id: SaleId) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn lock(self, id: SaleId) -> StoreResult<Option<Timestamp>> {
         // Usually the list is locked already, or not due. Then the row is not written.
         match self.get(id).await? {
             None => return Ok(None),
@@ -86,14 +86,14 @@ impl WaitingRoomStore<'_> {
     }
 
     /// The entries of a segment with their numbers, in the order of calls.
-    pub async fn segment_entries(self, sale: SaleId, segment: i64) -> Result<Vec<(i64, EntryId)>, StoreError> {
+    pub async fn segment_entries(self, sale: SaleId, segment: i64) -> StoreResult<Vec<(i64, EntryId)>> {
         let sql = "SELECT number, entry FROM queue_places WHERE sale_id = $1 AND segment = $2 AND called_at_ms IS NULL
              ORDER BY number";
         self.all(query!(sql; sale, segment), pair("number", "entry")).await
     }
 
     /// Later segments that are over, not closed yet, and have places.
-    pub async fn segments_to_close(self, id: SaleId) -> Result<Vec<i64>, StoreError> {
+    pub async fn segments_to_close(self, id: SaleId) -> StoreResult<Vec<i64>> {
         let Some(room) = self.get(id).await? else { return Ok(Vec::new()) };
         let Some(locked) = room.locked_at else { return Ok(Vec::new()) };
         let after = room.closed_segment.unwrap_or(-1);
@@ -115,7 +115,7 @@ impl WaitingRoomStore<'_> {
     }
 
     /// Closes a segment. From then on its places can be called. `root` is the Merkle root of segment 0.
-    pub async fn close_segment(self, id: SaleId, segment: &Segment, root: Option<&str>) -> Result<(), StoreError> {
+    pub async fn close_segment(self, id: SaleId, segment: &Segment, root: Option<&str>) -> StoreResult<()> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(room) = lock(&mut tx, id).await? else { return Ok(()) };
         if room.closed_segment >= Some(segment.segment) {
@@ -132,7 +132,7 @@ impl WaitingRoomStore<'_> {
     }
 
     /// Calls as many of the next shoppers as there are units for. Returns how many.
-    pub async fn call_next(self, id: SaleId) -> Result<usize, StoreError> {
+    pub async fn call_next(self, id: SaleId) -> StoreResult<usize> {
         if self.get(id).await?.is_none_or(|room| room.held || room.called >= room.joined) {
             return Ok(0);
         }
@@ -174,7 +174,7 @@ impl WaitingRoomStore<'_> {
         id: SaleId,
         lost: SignedDuration,
         stands_still: impl Fn(UserId) -> bool,
-    ) -> Result<usize, StoreError> {
+    ) -> StoreResult<usize> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some((_, _, plan)) = running(&mut tx, id).await? else { return Ok(0) };
         let since = tx.now - lost - SignedDuration::from_secs(plan.seat_s);
@@ -191,7 +191,7 @@ impl WaitingRoomStore<'_> {
 
     /// The number of shoppers who are called now and have neither bought nor missed their turn, and the number of calls
     /// in the last minute.
-    pub async fn activity(self, id: SaleId, plan: WaitingRoomPlan) -> Result<(i64, i64), StoreError> {
+    pub async fn activity(self, id: SaleId, plan: WaitingRoomPlan) -> StoreResult<(i64, i64)> {
         let now = self.now().await?;
         let seats = self.one(occupied_seats(id, plan, now), column("places")).await?;
         Ok((seats, self.one(called_since(id, now - LAST_MINUTE), column("places")).await?))
@@ -199,7 +199,7 @@ impl WaitingRoomStore<'_> {
 }
 
 /// Locks the waiting room of a live sale and reads it.
-async fn running(tx: &mut Tx, id: SaleId) -> Result<Option<(WaitingRoom, Sale, WaitingRoomPlan)>, sqlx::Error> {
+async fn running(tx: &mut Tx, id: SaleId) -> sqlx::Result<Option<(WaitingRoom, Sale, WaitingRoomPlan)>> {
     let Some(room) = lock(tx, id).await? else { return Ok(None) };
     let sale = sales::read(tx, id).await?.filter(|sale| sale.state == SaleState::Live);
     Ok(sale.and_then(|sale| Some((sale.mode.waiting_room_plan()?, sale))).map(|(plan, sale)| (room, sale, plan)))
@@ -218,7 +218,7 @@ fn called_since(id: SaleId, since: Timestamp) -> AnyQuery<'static> {
     query!("SELECT COUNT(*) AS places FROM queue_places WHERE sale_id = $1 AND called_at_ms > $2"; id, since)
 }
 
-async fn next_turns(tx: &mut Tx, id: SaleId, closed: i64, calls: i64) -> Result<Vec<Turn>, sqlx::Error> {
+async fn next_turns(tx: &mut Tx, id: SaleId, closed: i64, calls: i64) -> sqlx::Result<Vec<Turn>> {
     let sql = "SELECT user_id, segment, number, deleted_at_ms, blocked_at_ms FROM queue_places
          LEFT JOIN users ON users.id = queue_places.user_id
          WHERE sale_id = $1 AND called_at_ms IS NULL AND segment <= $2 ORDER BY segment, number LIMIT $3";
@@ -230,7 +230,7 @@ async fn next_turns(tx: &mut Tx, id: SaleId, closed: i64, calls: i64) -> Result<
 }
 
 /// Records calls in the places and their segments. The turn of a closed account is over at once.
-async fn record_calls(tx: &mut Tx, id: SaleId, turns: &[Turn]) -> Result<(), sqlx::Error> {
+async fn record_calls(tx: &mut Tx, id: SaleId, turns: &[Turn]) -> sqlx::Result<()> {
     for (is_closed, called_at) in [(false, tx.now.as_millisecond()), (true, 0)] {
         let users: Vec<_> = turns.iter().filter(|turn| turn.is_closed == is_closed).map(|turn| turn.user_id).collect();
         let sql = "UPDATE queue_places SET called_at_ms = $2 WHERE sale_id = $1 AND user_id IN $ids";
@@ -269,7 +269,7 @@ pub struct PaceChange {
 impl WaitingRoomStore<'_> {
     /// Changes the pace of a waiting room and returns it; `None` if there is no waiting room. Both this and data
     /// control's steps lock the list, so the next step uses the new pace.
-    pub async fn change_pace(self, sale: SaleId, change: PaceChange, actor: &str) -> Result<Option<Pace>, StoreError> {
+    pub async fn change_pace(self, sale: SaleId, change: PaceChange, actor: &str) -> StoreResult<Option<Pace>> {
         let mut tx = self.begin().await?;
         let Some(room) = lock(&mut tx, sale).await? else { return Ok(None) };
         let before = Pace { held: room.held, per_minute: room.per_minute };

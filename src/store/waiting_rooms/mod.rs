@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
 use crate::audit::{Snapshot, Steps};
-use crate::{ListLock, StoreError, Tx, WaitingRoomStore, row};
+use crate::{ListLock, StoreResult, Tx, WaitingRoomStore, row};
 use domain::draw::EntryId;
 use domain::{Place, SaleId, Segment, UserId, WaitingRoomSeed};
 
@@ -46,7 +46,7 @@ column_list!(columns: "sale_id, seed, locked_at_ms, gathers, root, \
     WHERE queue_joins.sale_id = queues.sale_id) AS joined, \
     called, closed_segment, serving_segment, serving_number, held, per_minute");
 
-fn room(row: &AnyRow) -> Result<WaitingRoom, sqlx::Error> {
+fn room(row: &AnyRow) -> sqlx::Result<WaitingRoom> {
     let (segment, number): (Option<i64>, _) = (row::get(row, "serving_segment")?, row::get(row, "serving_number")?);
     read!(row => WaitingRoom {
         sale_id, seed, locked_at: "locked_at_ms", gathers, root, joined, called, closed_segment,
@@ -54,20 +54,20 @@ fn room(row: &AnyRow) -> Result<WaitingRoom, sqlx::Error> {
     })
 }
 
-fn segment(row: &AnyRow) -> Result<Segment, sqlx::Error> {
+fn segment(row: &AnyRow) -> sqlx::Result<Segment> {
     read!(row => Segment { segment, places, called, marks = row::json(row, "marks")? })
 }
 
 #[boxed]
 impl WaitingRoomStore<'_> {
     /// The waiting room of a sale; `None` in another mode and for a draft.
-    pub async fn get(self, sale: SaleId) -> Result<Option<WaitingRoom>, StoreError> {
+    pub async fn get(self, sale: SaleId) -> StoreResult<Option<WaitingRoom>> {
         let sql = select!(columns, "FROM queues WHERE sale_id = $1");
         self.optional(query!(sql; sale), room).await
     }
 
     /// The closed segments of a waiting room with shoppers who are not called yet, in order.
-    pub async fn waiting_segments(self, sale: SaleId) -> Result<Vec<Segment>, StoreError> {
+    pub async fn waiting_segments(self, sale: SaleId) -> StoreResult<Vec<Segment>> {
         let sql = "SELECT segment, places, called, marks FROM queue_segments WHERE sale_id = $1 AND called < places
              ORDER BY segment";
         self.all(query!(sql; sale), segment).await
@@ -75,7 +75,7 @@ impl WaitingRoomStore<'_> {
 }
 
 /// Locks the list of a waiting room exclusively until the end of the transaction, and reads the waiting room.
-async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<WaitingRoom>, sqlx::Error> {
+async fn lock(tx: &mut Tx, sale: SaleId) -> sqlx::Result<Option<WaitingRoom>> {
     tx.lock_list(ListLock::Exclusive, sale).await?;
     let sql = select!(columns, "FROM queues WHERE sale_id = $1");
     tx.optional(query!(sql; sale), room).await
@@ -85,7 +85,7 @@ async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<WaitingRoom>, sqlx::Er
 impl Snapshot {
     /// Describes live orders of sales with a waiting room whose owners were not called. An order that was reserved in a
     /// turn whose place was exchanged later is in order: it was on its way when the turn seemed missed.
-    pub async fn uncalled_buyers(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn uncalled_buyers(&mut self) -> StoreResult<Vec<String>> {
         let sql = "SELECT 'order ' || orders.id || ' of sale ' || sales.id || ': its owner was not called' AS problem
              FROM sales JOIN orders ON orders.sale_id = sales.id AND orders.status IN ('unpaid', 'paid')
              WHERE sales.mode = 'queue' AND sales.id > $1 AND sales.id <= $2 AND NOT EXISTS
@@ -97,7 +97,7 @@ impl Snapshot {
 
     /// Describes places that still wait although a later place was called after they were taken, and numbers that do
     /// not follow from seed and entry.
-    pub async fn wrong_places(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn wrong_places(&mut self) -> StoreResult<Vec<String>> {
         let passed_over =
             "SELECT 'sale ' || first.sale_id || ': place ' || first.entry || ' was passed over' AS problem
              FROM queues JOIN queue_places AS first ON first.sale_id = queues.sale_id AND first.called_at_ms IS NULL
@@ -117,7 +117,7 @@ impl Snapshot {
         Ok(problems)
     }
 
-    async fn wrong_numbers(&mut self, sale: i64, seed: &WaitingRoomSeed) -> Result<Vec<String>, StoreError> {
+    async fn wrong_numbers(&mut self, sale: i64, seed: &WaitingRoomSeed) -> StoreResult<Vec<String>> {
         let sql = "SELECT user_id, entry, segment, number FROM queue_places
              WHERE sale_id = $3 AND user_id > $1 AND user_id <= $2";
         let mut steps = Steps::<String>::along(format!("queue_places WHERE sale_id = {sale} AND"), "user_id");

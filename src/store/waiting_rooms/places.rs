@@ -9,7 +9,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::orders::intake::live_orders;
-use crate::{ListLock, StoreError, Tx, WaitingRoomStore, column, deposits, row, sales};
+use crate::{ListLock, StoreResult, Tx, WaitingRoomStore, column, deposits, row, sales};
 use domain::draw::EntryId;
 use domain::waiting_room::present_segment;
 use domain::{
@@ -60,7 +60,7 @@ pub enum JoinOutcome {
     NoSuchWaitingRoom,
 }
 
-fn place(row: &AnyRow) -> Result<WaitingRoomPlace, sqlx::Error> {
+fn place(row: &AnyRow) -> sqlx::Result<WaitingRoomPlace> {
     read!(row => WaitingRoomPlace {
         entry, place = Place { segment: row::int(row, "segment")?, number: row::int(row, "number")? },
         joined_at: "joined_at_ms", called_at: "called_at_ms",
@@ -78,27 +78,27 @@ const COLUMNS: &str = "user_id, entry, segment, number, joined_at_ms, called_at_
 #[boxed]
 impl WaitingRoomStore<'_> {
     /// The account's place in the waiting room of a sale.
-    pub async fn place(self, sale: SaleId, user: UserId) -> Result<Option<WaitingRoomPlace>, StoreError> {
+    pub async fn place(self, sale: SaleId, user: UserId) -> StoreResult<Option<WaitingRoomPlace>> {
         let sql = format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id = $2");
         self.optional(query!(AssertSqlSafe(sql); sale, user), place).await
     }
 
     /// The places of an account in all waiting rooms, for its export.
-    pub(crate) async fn places_of(self, user: UserId) -> Result<Vec<(SaleId, WaitingRoomPlace)>, StoreError> {
+    pub(crate) async fn places_of(self, user: UserId) -> StoreResult<Vec<(SaleId, WaitingRoomPlace)>> {
         let sql = format!("SELECT sale_id, {COLUMNS} FROM queue_places WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((row::get(row, "sale_id")?, place(row)?));
         self.all(query!(AssertSqlSafe(sql); user), read).await
     }
 
     /// The accounts among these that have a place.
-    pub async fn users_with_place(self, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, StoreError> {
+    pub async fn users_with_place(self, sale: SaleId, users: &[UserId]) -> StoreResult<HashSet<UserId>> {
         let sql = "SELECT user_id FROM queue_places WHERE sale_id = $1 AND user_id IN $ids";
         self.all_of(sql, &values![sale], users, column("user_id")).await
     }
 
     /// Writes places in the first segment that Redis gave while the list was open. If an account has a place already,
     /// nothing changes. Safe to repeat.
-    pub async fn keep_places(self, sale: SaleId, places: &[GatheredPlace]) -> Result<(), StoreError> {
+    pub async fn keep_places(self, sale: SaleId, places: &[GatheredPlace]) -> StoreResult<()> {
         let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &Room::reading(sale)).await?;
         let Some(room) = Room::read(&rows)? else { return Ok(()) };
         let place = |given: &GatheredPlace| {
@@ -121,7 +121,7 @@ impl WaitingRoomStore<'_> {
     ///
     /// This takes three round trips if all places are new: begin and read, insert, count and commit. Such transactions
     /// run side by side, but not while data control locks the list or calls shoppers.
-    pub async fn join(self, sale: SaleId, requests: &[Joining]) -> Result<Vec<JoinOutcome>, StoreError> {
+    pub async fn join(self, sale: SaleId, requests: &[Joining]) -> StoreResult<Vec<JoinOutcome>> {
         let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &Room::reading(sale)).await?;
         let Some(room) = Room::read(&rows)? else { return Ok(vec![JoinOutcome::NoSuchWaitingRoom; requests.len()]) };
         let phase = room.phase(tx.now);
@@ -210,7 +210,7 @@ impl Room {
     }
 
     /// `None` if the sale has no waiting room.
-    fn read(rows: &[AnyRow]) -> Result<Option<Room>, sqlx::Error> {
+    fn read(rows: &[AnyRow]) -> sqlx::Result<Option<Room>> {
         let [room, sale] = rows else { return Ok(None) };
         Ok(Some(Room {
             seed: row::get(room, "seed")?,
@@ -249,7 +249,7 @@ impl Room {
 
 /// Writes places of accounts that have none. They are written in the order of the accounts, so that two transactions
 /// with the same accounts do not deadlock. Returns how many were written.
-async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, WaitingRoomPlace>) -> Result<usize, sqlx::Error> {
+async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, WaitingRoomPlace>) -> sqlx::Result<usize> {
     let row = |(user, own): (&UserId, &WaitingRoomPlace)| {
         let WaitingRoomPlace { entry, place: Place { segment, number }, joined_at, .. } = own;
         format!("('{user}','{entry}',{segment},{number},{})", joined_at.as_millisecond())
@@ -277,7 +277,7 @@ async fn exchange(
     tx: &mut Tx,
     sale: SaleId,
     places: &BTreeMap<UserId, WaitingRoomPlace>,
-) -> Result<HashSet<UserId>, sqlx::Error> {
+) -> sqlx::Result<HashSet<UserId>> {
     if places.is_empty() {
         return Ok(HashSet::new());
     }
@@ -301,7 +301,7 @@ async fn turns(
     sale: SaleId,
     plan: WaitingRoomPlan,
     users: &[UserId],
-) -> Result<HashMap<UserId, (WaitingRoomPlace, TurnState)>, sqlx::Error> {
+) -> sqlx::Result<HashMap<UserId, (WaitingRoomPlace, TurnState)>> {
     let (sql, now) = (format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id IN $ids"), tx.now);
     let read = |row: &AnyRow| {
         let own = place(row)?;
@@ -329,7 +329,7 @@ fn counting(sale: SaleId, places: usize) -> String {
 // do its places.
 
 /// Updates the waiting room of a sale that is new or was changed. The caller has locked the sale's row.
-pub(crate) async fn follow_sale(tx: &mut Tx, after: &Sale) -> Result<(), sqlx::Error> {
+pub(crate) async fn follow_sale(tx: &mut Tx, after: &Sale) -> sqlx::Result<()> {
     if !after.mode.is_waiting_room() || after.state == SaleState::Draft {
         return Ok(());
     }
@@ -341,7 +341,7 @@ pub(crate) async fn follow_sale(tx: &mut Tx, after: &Sale) -> Result<(), sqlx::E
 /// Whether the sale has a waiting room in which shoppers have places, or may have taken places that only Redis has yet.
 /// Its mode then stays as it is: the shoppers would find neither their place nor another order. The caller has locked
 /// the sale's row.
-pub(crate) async fn has_places(tx: &mut Tx, sale: &Sale) -> Result<bool, sqlx::Error> {
+pub(crate) async fn has_places(tx: &mut Tx, sale: &Sale) -> sqlx::Result<bool> {
     tx.lock_list(ListLock::Exclusive, sale.id).await?;
     let sql = "SELECT 1 FROM queues WHERE sale_id = $1 AND (gathers = 1 OR joined > 0 OR EXISTS
            (SELECT 1 FROM queue_joins WHERE queue_joins.sale_id = queues.sale_id AND places > 0))";
@@ -349,7 +349,7 @@ pub(crate) async fn has_places(tx: &mut Tx, sale: &Sale) -> Result<bool, sqlx::E
 }
 
 /// Deletes the waiting room of a draft that is deleted.
-pub(crate) async fn delete(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+pub(crate) async fn delete(tx: &mut Tx, sale: &Sale) -> sqlx::Result<()> {
     tx.lock_list(ListLock::Exclusive, sale.id).await?;
     for table in [
         "DELETE FROM queue_places WHERE sale_id = $1",

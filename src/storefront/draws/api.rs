@@ -17,7 +17,7 @@ use tracing::error;
 use crate::{SaleCall, json_response};
 use domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof, RoundChange};
 use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, SaleId};
-use store::{Draw, Store, StoreError};
+use store::{Draw, Store, StoreResult};
 use web::extract::{ClientAddress, Json, SalePath, SignedIn, State};
 use web::{Answer, Cache, Code, Problem, Shop, no_content, private};
 
@@ -212,7 +212,7 @@ struct List {
 }
 
 impl List {
-    async fn next_page(mut self) -> Result<Option<(Bytes, List)>, StoreError> {
+    async fn next_page(mut self) -> StoreResult<Option<(Bytes, List)>> {
         let page = self.store.draws().listed_entries(self.sale, self.after).await?;
         if page.is_empty() && self.begun {
             return Ok(None);

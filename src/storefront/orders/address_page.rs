@@ -11,7 +11,7 @@ use domain::address::AddressError;
 use domain::{Address, AddressId, Order, OrderStatus, UserId};
 use orders::OrderRefusal;
 use pages::{Chrome, filters};
-use store::{AddressRefusal, SavedAddress, StoreError, WALLET};
+use store::{AddressRefusal, SavedAddress, StoreResult, WALLET};
 use web::extract::{Form, PathIds, PayingPhone, SignedIn, State, Visitor};
 use web::shared::paths::{order_address_path, order_path};
 use web::{Answer, Problem, Shop, goods_name_and_cover, personal, see_other};
@@ -172,7 +172,7 @@ async fn chosen_address(
     shop: &Shop,
     user: UserId,
     input: &AddressInput,
-) -> Result<Result<Address, Vec<AddressError>>, StoreError> {
+) -> StoreResult<Result<Address, Vec<AddressError>>> {
     if let Ok(id) = input.choice.parse() {
         // If it was deleted in another tab, the choice is shown again without it.
         let saved = shop.store.accounts().address(user, id).await?;

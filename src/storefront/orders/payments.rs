@@ -18,7 +18,7 @@ use accounts::Session;
 use domain::{Locale, Money, Order, OrderId, PaymentId, PaymentStatus, SaleId};
 use pages::{Chrome, filters};
 use payments::{Begun, Notice, PayerChoice, PaymentError, RETURNED, payment_path};
-use store::{Checkout, OwnPayment, PaymentPurpose, StoreError, WALLET};
+use store::{Checkout, OwnPayment, PaymentPurpose, StoreResult, WALLET};
 use web::extract::{MAX_BODY_BYTES, PathIds, PayingPhone, SignedIn, State, Visitor, body, from_json, locale};
 use web::packets::qr_code;
 use web::shared::paths::{order_path, wallet_path};
@@ -62,7 +62,7 @@ async fn check_paid_here(shop: &Shop, order: &Order) -> Result<(), Problem> {
     }
 }
 
-pub async fn is_paid_elsewhere(shop: &Shop, sale: SaleId, order: OrderId) -> Result<bool, StoreError> {
+pub async fn is_paid_elsewhere(shop: &Shop, sale: SaleId, order: OrderId) -> StoreResult<bool> {
     Ok(shop.store.orders().reservation(sale, order).await?.is_some())
 }
 

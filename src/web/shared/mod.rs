@@ -26,7 +26,7 @@ use domain::{Demand, Locale, Money, Page, Picture, SaleId, UserId};
 use engine::catalogue::{Catalogue, CatalogueEntry};
 use engine::gate::IssuedToken;
 use pages::onward::{OnwardSale, current, onward};
-use store::{Deposit, EntryCursor, SessionRow, Store, StoreError, WalletEntry};
+use store::{Deposit, EntryCursor, SessionRow, Store, StoreResult, WalletEntry};
 
 /// The query of a page after a redirect: the action that it reports as done. Unknown values show nothing.
 #[derive(Deserialize)]
@@ -119,7 +119,7 @@ impl SessionJson {
 // Reading a wallet.
 
 #[boxed]
-pub async fn balance_of(store: &Store, user: UserId) -> Result<Money, StoreError> {
+pub async fn balance_of(store: &Store, user: UserId) -> StoreResult<Money> {
     Ok(money(store.wallet().balance(LedgerAccount::User(user)).await?))
 }
 
@@ -134,7 +134,7 @@ pub async fn wallet_entries(
     store: &Store,
     user: UserId,
     before: Option<&EntryCursor>,
-) -> Result<Page<WalletEntry, EntryCursor>, StoreError> {
+) -> StoreResult<Page<WalletEntry, EntryCursor>> {
     let entries = store.wallet().entries(LedgerAccount::User(user), before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
     Ok(Page::cut(entries, DEFAULT_PAGE_SIZE, WalletEntry::cursor))
 }

@@ -160,7 +160,7 @@ async fn migrated_database() -> String {
 }
 
 /// Runs one statement in the stack's own database.
-pub async fn on_postgres(sql: &str) -> Result<(), sqlx::Error> {
+pub async fn on_postgres(sql: &str) -> sqlx::Result<()> {
     let mut connection = PgConnection::connect(Stack::get().variable("SECKILL_DATABASE_URL")).await?;
     raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
     connection.close().await

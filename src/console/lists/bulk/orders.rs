@@ -133,7 +133,7 @@ fn parcel_refusal(visitor: &Visitor, refusal: ParcelRefusal) -> String {
 }
 
 /// Why an order cannot be refunded as a whole although it is paid.
-async fn away(shop: &Shop, visitor: &Visitor, order: &Order) -> Result<Option<String>, StoreError> {
+async fn away(shop: &Shop, visitor: &Visitor, order: &Order) -> StoreResult<Option<String>> {
     let parcel = shop.store.orders().parcel_of(order.id).await?;
     let is_away = parcel.is_some_and(|parcel| !parcel.state().is_with_shop());
     Ok(is_away.then(|| words::text(visitor.locale).parcels.away.to_owned()))
@@ -146,7 +146,7 @@ async fn parcel_obstacle(
     order: &Order,
     is_held: bool,
     to: ParcelState,
-) -> Result<Option<String>, StoreError> {
+) -> StoreResult<Option<String>> {
     let parcel = shop.store.orders().parcel_of(order.id).await?;
     let facts = OrderFacts { status: order.status, is_held, has_address: order.address.is_some() };
     let decided = decide(facts, parcel.as_ref(), &wanted(order, to), ParcelMover::Staff);
@@ -242,7 +242,7 @@ async fn move_parcel(
     visitor: &Visitor,
     order: &Order,
     to: ParcelState,
-) -> Result<BulkVerdict, StoreError> {
+) -> StoreResult<BulkVerdict> {
     let moved = shop.orders.move_parcel(&wanted(order, to), ParcelActor::Staff(staff.actor())).await?;
     Ok(moved.map_or_else(|refusal| BulkVerdict::NotDone(parcel_refusal(visitor, refusal)), |_| BulkVerdict::Done))
 }
@@ -254,7 +254,7 @@ async fn one(
     action: BulkOrderAction,
     order: &Order,
     reason: &StaffActionReason,
-) -> Result<BulkVerdict, StoreError> {
+) -> StoreResult<BulkVerdict> {
     let Text { bulk: t, approvals, .. } = words::text(visitor.locale);
     let not_done = |why: &str| BulkVerdict::NotDone(why.to_owned());
     let (by, audit): (_, AuditReason<'_>) = (staff.session.user_id, reason.by(staff.actor()));

@@ -27,7 +27,7 @@ use base::clock::Clock;
 use base::config::ServiceAddress;
 use domain::wire::wire_enum;
 use domain::{AuditAction, Bucket, OutboxItem, PacketId, SaleId, hex};
-use store::{Store, StoreError};
+use store::{Store, StoreError, StoreResult};
 
 /// Letters per list and place.
 pub const MAX_LETTERS: usize = 100;
@@ -81,7 +81,7 @@ impl DeadLetters {
     }
 
     /// The first [`MAX_LETTERS`] letters of RabbitMQ and of the outboxes.
-    pub async fn list(&self) -> Result<DeadLetterList, StoreError> {
+    pub async fn list(&self) -> StoreResult<DeadLetterList> {
         let _guard = self.exclusive.lock().await;
         let buckets = if self.master.is_some() { self.buckets().await? } else { vec![] };
         let queue = futures::future::OptionFuture::from(self.amqp_url.as_ref().map(list_queue));
@@ -159,7 +159,7 @@ impl DeadLetters {
     }
 
     /// All buckets that may have dead letters.
-    async fn buckets(&self) -> Result<Vec<Bucket>, StoreError> {
+    async fn buckets(&self) -> StoreResult<Vec<Bucket>> {
         let mut buckets: Vec<Bucket> = self.store.sales().list().await?.iter().flat_map(Bucket::of_sale).collect();
         let packets = self.store.packets().open().await?;
         buckets.extend(packets.iter().flat_map(|packet| Bucket::all(packet.id, packet.buckets)));
@@ -167,7 +167,7 @@ impl DeadLetters {
     }
 
     /// Records the letter in the audit log, before it is settled.
-    async fn record(&self, letter: &DeadLetter, settlement: Settlement, actor: &str) -> Result<(), StoreError> {
+    async fn record(&self, letter: &DeadLetter, settlement: Settlement, actor: &str) -> StoreResult<()> {
         let subject = format!("dead-letter {}", letter.id);
         let action = match settlement {
             Settlement::Replay => AuditAction::Replay,
