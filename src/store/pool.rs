@@ -46,9 +46,9 @@ const SESSION: &str = "SET statement_timeout = '10s'; SET idle_in_transaction_se
 
 /// PostgreSQL ends a session whose host has vanished, and releases its locks, after 10 + 3 × 5 seconds of silence, or
 /// if an answer was not received for 15 seconds. A setting that the server does not know is left out.
-const KEEPALIVES: &str = "SELECT set_config(known.name, wanted.value, false) FROM (VALUES ('tcp_keepalives_idle', '10'), \
+const KEEPALIVES: &str = "SELECT set_config(name, value, false) FROM (VALUES ('tcp_keepalives_idle', '10'), \
      ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3'), ('tcp_user_timeout', '15000')) \
-     AS wanted(name, value) JOIN pg_settings AS known ON known.name = wanted.name";
+     AS wanted(name, value) WHERE current_setting(name, true) IS NOT NULL";
 
 /// A pool of connections.
 #[derive(Debug, Clone)]

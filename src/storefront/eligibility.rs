@@ -39,6 +39,7 @@ struct RuleJson {
     lacks: Option<Ineligible>,
 }
 
+/// The sale, unless it is a draft.
 pub async fn public_sale(shop: &Shop, sale: SaleId) -> Result<Arc<CatalogueEntry>, Problem> {
     let known = shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.state != SaleState::Draft);
     known.ok_or(Code::NoSuchSale.into())
